@@ -6,7 +6,6 @@ pub(crate) mod audit;
 pub(crate) mod child_environment;
 pub(crate) mod configuration;
 pub(crate) mod confinement;
-pub(crate) mod dialects;
 pub(crate) mod fallback;
 pub(crate) mod gaps;
 pub(crate) mod hooks;
@@ -17,7 +16,8 @@ pub(crate) mod model_list;
 pub(crate) mod model_names;
 pub(crate) mod named_file;
 pub(crate) mod permissions;
-pub(crate) mod plugin_set;
+pub(crate) mod plugin_env;
+mod plugin_trust;
 pub(crate) mod pricing;
 pub(crate) mod prompt_facts;
 pub(crate) mod prompt_source;
@@ -161,7 +161,7 @@ pub(crate) fn skill_directories(assembly: &Assembly) -> Vec<PathBuf> {
     let mut directories = own_skills(assembly);
     directories.extend(custom_skills(assembly));
     directories.extend(plugins.map(|plugin| plugin.root.join("skills")));
-    directories.extend(assembly.claude().skill_directories());
+    directories.extend(assembly.claude().skills().filter_map(|skill| skill.directory.clone()));
     directories.retain(|directory| directory.is_dir());
     directories
 }

@@ -98,4 +98,6 @@ pub trait PythonHost: Send + Sync {
     fn mode(&self) -> Mode;
     /// The program behind `python3`, and the directories that it needs.
     async fn interpreter(&self) -> Option<(PathBuf, Vec<PathBuf>)>;
+    /// Ends all workers.
+    async fn shutdown(&self);
 }

@@ -23,6 +23,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ::files::surroundings::Surroundings;
+use async_trait::async_trait;
 use contract::hook::{Hook, Moment};
 use contract::policy::Mode;
 use contract::sandbox::{ChannelEnds, Sandbox};
@@ -31,6 +32,7 @@ use futures::stream::{self, StreamExt as _};
 
 use crate::directories::Directories;
 use crate::hooks::moment::ListenerHook;
+use crate::open_plugins::{Listed, OpenPlugins};
 use crate::plugin::Place;
 use crate::problem::Problem;
 pub use find::{Candidate, Search, find};
@@ -38,9 +40,11 @@ use hook::PointHook;
 use kept::Kept;
 use member::Member;
 use point::{POINTS, Point, Standing};
-use printed::Listener;
+pub use printed::Listener;
 use schema::Schema;
 use tool::ChibiTool;
+
+pub(crate) const NAME: &str = "chibi";
 
 /// Plugins that describe themselves at the same time.
 const AT_ONCE: usize = 8;
@@ -49,15 +53,12 @@ const AT_ONCE: usize = 8;
 pub struct Settings {
     /// The cache of descriptions.
     pub kept: PathBuf,
-    /// The directory in which each plugin has one of its own.
     pub data: PathBuf,
     pub sandbox: Arc<dyn Sandbox>,
     pub surroundings: Surroundings,
-    /// The directory for chibi's own files.
     pub home: PathBuf,
     pub is_verbose: bool,
     pub is_confined: bool,
-    /// Hears what plugins print on standard error.
     pub on_output: Listener,
     pub console: Option<Console>,
 }
@@ -106,16 +107,6 @@ pub struct Plugins {
     members: Vec<(Arc<Member>, Schema)>,
 }
 
-/// A plugin as lists show it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
-    pub name: String,
-    pub path: PathBuf,
-    pub enabled: bool,
-    pub trusted: bool,
-    pub report: Vec<String>,
-}
-
 impl Plugins {
     /// Describes plugins: from what is kept, else by running them, several at once.
     pub async fn open(
@@ -150,15 +141,28 @@ impl Plugins {
         Self { problems, host, members }
     }
 
-    pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
+    pub fn hears_of_agents(&self) -> bool {
+        let tools = self.members.iter().flat_map(|(_, schema)| &schema.tools);
+        tools.flat_map(|tool| &tool.hooks).any(|name| name.ends_with("_spawn_agent"))
+    }
+
+    /// Says which agents there are. Counts once.
+    pub fn learn_agents(&self, agents: Agents) {
+        // A second answer says nothing that the first did not.
+        let _ = self.host.agents.set(agents);
+    }
+}
+
+#[async_trait]
+impl OpenPlugins for Plugins {
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let each = self.members.iter().flat_map(|(member, schema)| {
             schema.tools.iter().map(|tool| ChibiTool::new(tool.clone(), Arc::clone(member)))
         });
         each.map(|tool| Arc::new(tool) as Arc<dyn Tool>).collect()
     }
 
-    /// Their hooks, in the order in which they are asked.
-    pub fn hooks(&self) -> Vec<Arc<dyn Hook>> {
+    fn hooks(&self) -> Vec<Arc<dyn Hook>> {
         let count = self.members.iter().map(|(_, schema)| schema.tools.len()).sum();
         let made = POINTS.iter().filter_map(|point| {
             let mut listeners = Vec::new();
@@ -172,8 +176,7 @@ impl Plugins {
         made.map(ListenerHook::shared).collect()
     }
 
-    /// The project's plugins that are asked before calls, each with the point at which it is asked.
-    pub fn project_guards(&self) -> Vec<(String, String)> {
+    fn project_guards(&self) -> Vec<(String, String)> {
         let is_guard = |name: &str| {
             let mut points = POINTS.iter();
             let guards = |point: &Point| point.moment() == Some(Moment::BeforeTool);
@@ -189,30 +192,15 @@ impl Plugins {
         guards
     }
 
-    pub fn hears_of_agents(&self) -> bool {
-        let tools = self.members.iter().flat_map(|(_, schema)| &schema.tools);
-        tools.flat_map(|tool| &tool.hooks).any(|name| name.ends_with("_spawn_agent"))
+    fn listing(&self) -> Vec<Listed> {
+        let listed = self.members.iter().map(|(member, schema)| Listed {
+            path: member.executable.display().to_string(),
+            ..Listed::of(&member.plugin, NAME, report(schema))
+        });
+        listed.collect()
     }
 
-    /// Says which agents there are. Counts once.
-    pub fn learn_agents(&self, agents: Agents) {
-        // A second answer says nothing that the first did not.
-        let _ = self.host.agents.set(agents);
-    }
-
-    pub fn listing(&self) -> Vec<Listed> {
-        let listed = |(member, schema): &(Arc<Member>, Schema)| Listed {
-            name: member.plugin.name().to_owned(),
-            path: member.executable.clone(),
-            enabled: member.plugin.is_active(),
-            trusted: member.plugin.trusted,
-            report: report(schema),
-        };
-        self.members.iter().map(listed).collect()
-    }
-
-    /// Has calls from here on do no more than the mode lets them.
-    pub fn set_mode(&self, mode: Mode) {
+    fn set_mode(&self, mode: Mode) {
         *self.host.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
     }
 }

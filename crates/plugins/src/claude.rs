@@ -28,7 +28,7 @@ mod skill;
 mod transcript;
 mod values;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -68,7 +68,6 @@ pub struct Loaded {
     pub commands: Vec<Command>,
     pub agents: Vec<AgentFile>,
     pub skills: Vec<Skill>,
-    /// Its MCP servers by name, as other files describe them.
     pub servers: Map<String, Value>,
     /// The files of the plugin in which they stand, by their names.
     pub server_files: BTreeMap<String, String>,
@@ -77,6 +76,41 @@ pub struct Loaded {
     pub problems: Vec<Problem>,
     handlers: Vec<handlers::Handler>,
     values: values::Values,
+}
+
+/// The plugins of one run, and the parts of a trusted project.
+#[derive(Default)]
+pub struct ClaudeSet {
+    /// The active ones, sorted by name; the project comes last.
+    pub loaded: Vec<Loaded>,
+    pub(crate) idle: Vec<Plugin>,
+    pub(crate) rejected: Vec<(Plugin, Problem)>,
+    pub(crate) sleeping: BTreeSet<String>,
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl ClaudeSet {
+    pub fn commands(&self) -> impl Iterator<Item = &Command> {
+        self.loaded.iter().flat_map(|one| &one.commands)
+    }
+
+    pub fn agents(&self) -> impl Iterator<Item = &AgentFile> {
+        self.loaded.iter().flat_map(|one| &one.agents)
+    }
+
+    pub fn skills(&self) -> impl Iterator<Item = &Skill> {
+        self.loaded.iter().flat_map(|one| &one.skills)
+    }
+
+    /// The plugins that describe MCP servers, with these.
+    pub fn servers(&self) -> impl Iterator<Item = (&Plugin, &Map<String, Value>)> {
+        let plugins = self.loaded.iter().filter_map(|one| Some((one.plugin.as_ref()?, one)));
+        plugins.map(|(plugin, one)| (plugin, &one.servers)).filter(|(_, it)| !it.is_empty())
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Plugin> {
+        self.loaded.iter().filter_map(|one| one.plugin.as_ref()).find(|it| it.name() == name)
+    }
 }
 
 /// A handler of hooks as lists show it.
@@ -104,7 +138,6 @@ impl Loaded {
         })
     }
 
-    /// The names of the MCP servers that its handlers of hooks ask.
     pub fn servers_asked(&self) -> impl Iterator<Item = &str> {
         self.handlers.iter().filter_map(|handler| match &handler.program {
             handlers::Program::Tool { server, .. } => Some(server.as_str()),
@@ -225,7 +258,6 @@ fn unread(root: PathBuf, place: Place) -> Plugin {
     }
 }
 
-/// The hooks of a conversation.
 pub struct ClaudeHooks {
     shared: Arc<Shared>,
     hooks: Vec<Arc<dyn Hook>>,
@@ -281,7 +313,6 @@ impl ClaudeHooks {
         let _ = self.shared.services.set(services);
     }
 
-    /// Has what starts from here on do no more than the mode lets it.
     pub fn set_mode(&self, mode: Mode) {
         self.shared.set_mode(mode);
     }

@@ -30,7 +30,6 @@ const ENTRIES_LIMIT: usize = 2000;
 /// A command as found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Command {
-    /// The word after `/`.
     pub name: String,
     pub description: String,
     pub aliases: Vec<String>,
@@ -63,7 +62,6 @@ pub struct Places {
 /// The commands, and their problems.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
-    /// The commands: the user's own, plugins', packages', the project's.
     pub commands: Vec<Command>,
     pub problems: Vec<Problem>,
 }

@@ -1,5 +1,4 @@
-//! What a worker may see and do: the least, and what the user grants. What a plugin's own
-//! manifest wishes for counts for nothing here.
+//! The profile of a worker: the least, and the user's grants. A manifest's wishes have no effect.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,23 +14,16 @@ use rustix::io::Errno;
 
 use crate::plugin::{Dialect, Plugin};
 use crate::problem::{Problem, shown};
+use crate::words::Words;
 
 /// Variables of ours that plugins read, none of which holds a secret.
-const OURS: [&str; 10] = [
-    "BRYNHILD_CONFIG_DIR",
-    "BRYNHILD_DEBUG",
-    "BRYNHILD_LOG_LEVEL",
-    "BRYNHILD_MODELS__DEFAULT",
-    "BRYNHILD_OLLAMA_HOST",
-    "BRYNHILD_PLUGIN_PATH",
-    "BRYNHILD_PROVIDERS__DEFAULT",
-    "BRYNHILD_SKILL_PATH",
-    "BRYNHILD_VENV",
-    "OLLAMA_HOST",
-];
+const OURS: Words = Words(
+    "BRYNHILD_CONFIG_DIR BRYNHILD_DEBUG BRYNHILD_LOG_LEVEL BRYNHILD_MODELS__DEFAULT \
+     BRYNHILD_OLLAMA_HOST BRYNHILD_PLUGIN_PATH BRYNHILD_PROVIDERS__DEFAULT BRYNHILD_SKILL_PATH \
+     BRYNHILD_VENV OLLAMA_HOST",
+);
 
-/// The least that any process of a plugin gets, with what the user granted; `data` is the directory
-/// of its own.
+/// The least that any process of a plugin gets, and the user's grants; `data` is its own directory.
 pub(crate) fn granted(
     plugin: &Plugin,
     surroundings: &Surroundings,

@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize};
 use crate::files;
 use crate::stamp::{Look, Stamp};
 
-/// The form of the file; another one is not read.
 const FORMAT: u32 = 3;
 
 const ENTRIES: usize = 20_000;
@@ -41,13 +40,11 @@ struct State {
     is_changed: bool,
 }
 
-/// A directory as it was in an earlier run: the names in it, each after a letter for its kind, with a
-/// slash between them.
+/// A directory in an earlier run: its names, each after a letter for its type, joined by slashes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Kept(Stamp, String);
 
-/// The content of a plugin's files in an earlier run: a hash of their times, then those of their
-/// content.
+/// The files of a plugin in an earlier run: a hash of their times, then those of their content.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Hashes(String, [String; 2]);
 
@@ -127,7 +124,6 @@ impl Directories {
         Self { file, project, state: Mutex::new(state) }
     }
 
-    /// Looks anew from here on.
     pub fn again(&self) {
         let mut state = self.state();
         state.seen.clear();
@@ -157,7 +153,6 @@ impl Directories {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The entries of a directory; empty if it does not exist.
     pub(crate) fn listing(&self, directory: &Path) -> io::Result<Arc<Listing>> {
         {
             let mut state = self.state();
@@ -211,7 +206,6 @@ impl Directories {
             && !self.project.as_ref().is_some_and(|project| directory.starts_with(project))
     }
 
-    /// The paths in a directory, sorted; at most `limit` of them, and whether there are more.
     pub(crate) fn entries(
         &self,
         directory: &Path,
@@ -234,7 +228,6 @@ impl Directories {
         }
     }
 
-    /// Returns true if there is anything at a path, if only a dangling symlink.
     pub(crate) fn has(&self, path: &Path) -> bool {
         self.kind(path).is_some()
     }
@@ -261,7 +254,6 @@ impl Directories {
         }
     }
 
-    /// The metadata of a path's target, read once.
     pub(crate) fn look(&self, path: &Path) -> Option<Look> {
         if let Some(found) = self.state().files.get(path.as_os_str()) {
             return *found;

@@ -20,26 +20,12 @@ const ENTRIES_LIMIT: usize = 10_000;
 /// Sub-directories by which a directory without a manifest can be told to be meant as a plugin.
 const PARTS: [&str; 3] = ["skills", "commands", "profiles"];
 
-/// The places of plugins. In each list the later one wins.
-#[derive(Clone, Debug, Default)]
-pub struct Places {
-    pub global: Option<PathBuf>,
-    /// Directories that the configuration names: of plugins, or of one.
-    pub configured: Vec<PathBuf>,
-    /// Directories that the environment names: of plugins, or of one.
-    pub environment: Vec<PathBuf>,
-    pub project: Option<PathBuf>,
-    /// Directories named for this run: of plugins, or of one.
-    pub flag: Vec<PathBuf>,
-}
-
 /// The plugins, and their problems.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     /// The plugins, sorted by name, each name once; all of them enabled.
     pub plugins: Vec<Plugin>,
     pub problems: Vec<Problem>,
-    /// Notes for authors about things that were understood.
     pub notes: Vec<Problem>,
 }
 
@@ -58,36 +44,19 @@ pub enum Trust {
     },
 }
 
-/// The caches of a search.
-pub struct Known<'a> {
-    pub directories: &'a Directories,
-    pub index: &'a mut Index,
-}
-
-/// Finds all plugins that are directories.
-pub fn discover(places: &Places, known: Known<'_>, is_trusted: &IsTrusted<'_>) -> Found {
-    let Known { directories, index } = known;
-    let mut search = Search {
-        directories,
-        index,
-        is_trusted,
-        by_name: BTreeMap::new(),
-        found: Found::default(),
-    };
-    if let Some(directory) = &places.global {
-        search.parent(directory, Place::Global);
-    }
-    for directory in &places.configured {
-        search.named(directory, Place::Configured);
-    }
-    for directory in &places.environment {
-        search.named(directory, Place::Environment);
-    }
-    if let Some(directory) = &places.project {
-        search.parent(directory, Place::Project);
-    }
-    for directory in &places.flag {
-        search.named(directory, Place::Flag);
+/// Finds the plugins in some directories, of which the later one wins.
+pub fn discover(
+    places: &[(PathBuf, Place)],
+    (directories, index): (&Directories, &mut Index),
+    is_trusted: &IsTrusted<'_>,
+) -> Found {
+    let (by_name, found) = (BTreeMap::new(), Found::default());
+    let mut search = Search { directories, index, is_trusted, by_name, found };
+    for (directory, place) in places {
+        match place {
+            Place::Global | Place::Project | Place::EntryPoint => search.parent(directory, *place),
+            Place::Configured | Place::Environment | Place::Flag => search.named(directory, *place),
+        }
     }
     search.found.plugins = search.by_name.into_values().collect();
     search.found

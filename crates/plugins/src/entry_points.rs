@@ -12,20 +12,14 @@ use crate::files::{self, Boundary};
 use crate::index::Index;
 use crate::plugin::{EntryPoint, Manifest, Package, Place, Plugin, PluginSettings};
 use crate::stamp::Look;
+use crate::words::Words;
 
 pub use sites::{Surroundings, interpreter, looks_like_python, sites};
 
-/// The groups that count.
-pub const GROUPS: [&str; 8] = [
-    "brynhild.plugins",
-    "brynhild.tools",
-    "brynhild.providers",
-    "brynhild.hooks",
-    "brynhild.skills",
-    "brynhild.commands",
-    "brynhild.rules",
-    "brynhild.profiles",
-];
+pub(crate) const GROUPS: Words = Words(
+    "brynhild.plugins brynhild.tools brynhild.providers brynhild.hooks brynhild.skills \
+     brynhild.commands brynhild.rules brynhild.profiles",
+);
 
 /// The group by which packages bring tool types for roles of InitRunner.
 pub(crate) const TOOL_TYPES_GROUP: &str = "initrunner.tools";
@@ -34,7 +28,6 @@ const ENTRIES_LIMIT: usize = 20_000;
 
 const FILE_LIMIT: usize = 256 * 1024;
 
-/// A package that has something for Brynhild.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Installed {
     pub package: Package,
@@ -42,16 +35,14 @@ pub struct Installed {
     pub summary: String,
 }
 
-/// The packages of these directories that have something for Brynhild, each name once: that of the
-/// first directory, as Python itself would take it.
+/// The packages with something for Brynhild, each name once: the first, as for Python itself.
 pub fn packages(sites: &[PathBuf], index: &mut Index) -> Vec<Installed> {
-    let of_ours = |group: &str| GROUPS.contains(&group);
+    let of_ours = |group: &str| GROUPS.has(group);
     let found = all(sites, index).into_iter().filter_map(|(_, it)| it.only(of_ours));
     found.flat_map(Installed::plugins).collect()
 }
 
-/// The packages of these directories that have something of a group of another system, on the same
-/// terms, each with the directory that it was found in.
+/// Like [`packages`] for a group of another system, each with the directory that it is in.
 pub(crate) fn guests(
     sites: &[PathBuf],
     index: &mut Index,
@@ -63,7 +54,6 @@ pub(crate) fn guests(
 }
 
 impl Installed {
-    /// Keeps the entry points of some groups alone; none if it has none.
     fn only(mut self, counts: impl Fn(&str) -> bool) -> Option<Self> {
         self.package.entry_points.retain(|point| counts(&point.group));
         (!self.package.entry_points.is_empty()).then_some(self)
@@ -142,7 +132,6 @@ pub fn plugin(installed: Installed, is_taken: impl Fn(&str) -> bool) -> Plugin {
     }
 }
 
-/// A package's name as installers compare it.
 fn normal(name: &str) -> String {
     let mut normal = String::with_capacity(name.len());
     for c in name.chars() {
@@ -208,7 +197,6 @@ fn root(site: &Path, entry: &Path, package: &Package) -> PathBuf {
     direct().or_else(own).unwrap_or_else(|| site.to_path_buf())
 }
 
-/// The entry points of the groups that count, in the order of the file.
 fn entry_points(text: &str) -> Vec<EntryPoint> {
     let mut group = "";
     let mut points = Vec::new();
@@ -218,7 +206,7 @@ fn entry_points(text: &str) -> Vec<EntryPoint> {
         }
         if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
             group = name.trim();
-        } else if (GROUPS.contains(&group) || group == TOOL_TYPES_GROUP)
+        } else if (GROUPS.has(group) || group == TOOL_TYPES_GROUP)
             && let Some((name, object)) = line.split_once('=')
         {
             // What follows in brackets names extras, which do not change the object.

@@ -1,19 +1,17 @@
 //! Bounded reading of files that somebody else may have put there: regular files only, never more
 //! than a limit, never a wait on a pipe, and inside a boundary where one is set.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use ::files::bounded;
 
 use crate::problem::{Problem, shown};
 
 /// The directories in which a path's target may be.
 #[derive(Clone, Copy)]
 pub(crate) enum Boundary<'a> {
-    /// Anywhere: the user put the link there.
     Anywhere,
     /// In one of these directories, which are canonical.
     Within(&'a [PathBuf]),
@@ -108,7 +106,6 @@ pub(crate) fn start(path: &Path, limit: usize) -> Result<Vec<u8>, Refusal> {
     up_to(open_regular(path)?, limit)
 }
 
-/// The first bytes of a file, in one read where it has not grown.
 fn up_to(file: File, limit: usize) -> Result<Vec<u8>, Refusal> {
     let length = file.metadata().map_err(Refusal::System)?.len().min(limit as u64);
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default() + 1);
@@ -116,8 +113,7 @@ fn up_to(file: File, limit: usize) -> Result<Vec<u8>, Refusal> {
     Ok(bytes)
 }
 
-/// The entries of a directory, sorted; at most `limit` of them, and whether there are more.
-/// A directory that does not exist has none.
+/// The entries of a directory, sorted, at most `limit`, and if there are more; none if it is missing.
 pub(crate) fn entries(directory: &Path, limit: usize) -> io::Result<(Vec<PathBuf>, bool)> {
     let reader = match fs::read_dir(directory) {
         Ok(reader) => reader,
@@ -136,8 +132,7 @@ pub(crate) fn entries(directory: &Path, limit: usize) -> io::Result<(Vec<PathBuf
     Ok((paths, false))
 }
 
-/// A path in a directory that is canonical, canonical itself: only a link in its last part has to be
-/// followed, which spares a look at every part of the path.
+/// Resolves the last part of a path in a canonical directory, without a look at every part of it.
 pub(crate) fn resolved(path: &Path) -> io::Result<PathBuf> {
     if fs::symlink_metadata(path)?.is_symlink() {
         fs::canonicalize(path)
@@ -154,18 +149,11 @@ fn open_regular(path: &Path) -> Result<File, Refusal> {
     if !fs::metadata(path).map_err(Refusal::System)?.is_file() {
         return Err(Refusal::NotRegular);
     }
-    // Between the look and the opening the file may have become a pipe: neither wait for its other
-    // end nor read from it.
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
-        .open(path)
-        .map_err(Refusal::System)?;
-    if file.metadata().map_err(Refusal::System)?.is_file() {
-        Ok(file)
-    } else {
-        Err(Refusal::NotRegular)
-    }
+    // Between the look and the opening the file may have become a pipe.
+    bounded::open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => Refusal::NotRegular,
+        _ => Refusal::System(error),
+    })
 }
 
 fn into_text(mut bytes: Vec<u8>, truncated: bool) -> Result<String, Refusal> {

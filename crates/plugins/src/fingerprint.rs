@@ -13,7 +13,6 @@ use crate::hash::short;
 use crate::plugin::{Dialect, Plugin, PluginSettings};
 use crate::stamp::{Look, Stamp};
 
-/// Files above which a directory is not followed.
 const MOST_FILES: usize = 20_000;
 const DEEPEST: usize = 16;
 /// Bytes whose content counts; of what follows, times and sizes do.
@@ -22,8 +21,7 @@ const MOST_BYTES: usize = 64 << 20;
 const SKIPPED: [&str; 8] =
     [".git", ".hg", ".mypy_cache", ".pytest_cache", ".venv", "__pycache__", "node_modules", "venv"];
 
-/// Hashes the files of a plugin, unless their times show that they are those of an earlier run. None
-/// if there are too many to keep track of.
+/// Hashes a plugin's files, unless their times are known. None if there are too many of them.
 pub(crate) fn files_of(plugin: &Plugin, directories: &Directories) -> Option<[String; 2]> {
     let files = Files::of(plugin, directories)?;
     let (root, name) = (&plugin.root, plugin.name());
@@ -45,9 +43,8 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// None if there are too many to keep track of.
     fn of(plugin: &Plugin, directories: &Directories) -> Option<Self> {
-        if is_among_others(plugin) {
+        if plugin.is_among_others() {
             return Some(Self { found: Vec::new(), is_lasting: false });
         }
         match plugin.manifest.dialect {
@@ -115,7 +112,6 @@ impl Files {
         self.found.iter().all(|(_, found)| Stamp::of(found).is_settled(now))
     }
 
-    /// Changes whenever a file is written, replaced, added or removed.
     pub(crate) fn stamp(&self, hasher: &mut blake3::Hasher) {
         for (path, found) in &self.found {
             name(hasher, path);
@@ -123,7 +119,6 @@ impl Files {
         }
     }
 
-    /// Changes with the content of the files and their names.
     pub(crate) fn content(&self, hasher: &mut blake3::Hasher) {
         let mut left = MOST_BYTES as u64;
         for (path, found) in &self.found {
@@ -140,12 +135,6 @@ impl Files {
             }
         }
     }
-}
-
-/// Returns true if a package has no directory of its own among the other packages.
-pub(crate) fn is_among_others(plugin: &Plugin) -> bool {
-    let name = plugin.root.file_name().unwrap_or_default().to_string_lossy();
-    plugin.package.is_some() && name.ends_with("-packages")
 }
 
 /// Changes with all that a description of a plugin depends on beside its files.

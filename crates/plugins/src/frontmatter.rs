@@ -12,7 +12,6 @@ mod blocks;
 
 pub(crate) use blocks::Blocks;
 
-/// Bytes a file with front matter may have.
 pub(crate) const LIMIT: usize = 1 << 20;
 
 /// The treatment of a block that is not quite YAML.
@@ -27,7 +26,6 @@ pub(crate) enum Reading {
 pub(crate) struct Document<'a> {
     pub(crate) keys: Map<String, Value>,
     pub(crate) body: &'a str,
-    /// The error of the block before it was repaired.
     pub(crate) repaired: Option<Error>,
     block: &'a str,
 }

@@ -19,7 +19,6 @@ pub(crate) struct Stripped {
 pub(crate) const HINT: &str =
     "look at the file with `cat -v`, then delete these characters or do not use the file";
 
-/// The places of the characters in `text` that a user does not see.
 pub fn places(text: &str) -> impl Iterator<Item = (usize, char)> {
     text.char_indices().filter(|&(at, c)| match c {
         '\u{fe0f}' => !draws(text, at),
@@ -70,7 +69,6 @@ impl Joined {
     }
 }
 
-/// Removes the hidden characters of `text`. The `\r` of a line's end goes without a report.
 pub(crate) fn strip(text: &str) -> Stripped {
     let mut kept = String::with_capacity(text.len());
     let mut listed = String::new();

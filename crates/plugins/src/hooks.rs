@@ -54,7 +54,6 @@ const FILE_LIMIT: usize = 1 << 20;
 /// The places of hook definitions.
 pub struct Sources<'a> {
     pub global: Option<PathBuf>,
-    /// The project's file, where the project is trusted.
     pub project: Option<ProjectFile>,
     /// All plugins; those that are not active bring nothing.
     pub plugins: &'a [Plugin],
@@ -73,7 +72,6 @@ pub struct ProjectFile {
 pub struct Offered {
     pub plugin: String,
     pub name: String,
-    /// The definitions, in the shape of `hooks.yaml`.
     pub config: Value,
 }
 
@@ -86,7 +84,6 @@ pub struct Settings {
     pub config_dir: Option<PathBuf>,
     /// Knows the Python that `python3` stands for, so that no script looks for it each time.
     pub python: Option<Arc<dyn PythonHost>>,
-    /// Answers the questions of prompt hooks, if there is a model.
     pub ask: Option<Arc<dyn Ask>>,
     /// The memory of hooks, shared with later loads.
     pub ledger: Arc<Ledger>,
@@ -125,9 +122,7 @@ pub struct Listed {
     /// `global`, `project`, or the plugin.
     pub source: String,
     pub file: PathBuf,
-    /// The line; 0 where there is none.
     pub line: usize,
-    /// The command, script or question.
     pub subject: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -171,8 +166,7 @@ pub fn load(sources: Sources<'_>, settings: Settings) -> Loaded {
     Loaded { hooks, lifecycle, problems: merged.problems, listing, files: merged.files, all }
 }
 
-/// Counts the hooks of a file and lists what is wrong with it. Relative scripts lie beside
-/// it or in `workspace`.
+/// Counts the hooks of a file and lists its faults. Relative scripts are beside it or in `workspace`.
 pub fn validate(
     path: &Path,
     workspace: &Path,

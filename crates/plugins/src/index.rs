@@ -13,8 +13,7 @@ use serde_json::value::RawValue;
 
 use crate::stamp::{Look, Stamp};
 
-/// The form of the file; another one is not read.
-const FORMAT: u32 = 6;
+const FORMAT: u32 = 7;
 
 /// Entries above which those that were not asked for in this run are dropped.
 const KEPT: usize = 4096;

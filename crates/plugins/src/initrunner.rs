@@ -1,5 +1,4 @@
-//! Tools and roles as InitRunner writes them: read here, and made into tools and settings like any
-//! other. Runs nothing of a role.
+//! Tools and roles as InitRunner writes them. Runs nothing of a role.
 
 pub mod builtin;
 pub mod custom;
@@ -8,6 +7,5 @@ pub mod guard;
 pub mod registry;
 pub mod remote;
 pub mod role;
-pub mod said;
 pub mod skill;
 pub mod variables;

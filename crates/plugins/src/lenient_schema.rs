@@ -1,5 +1,4 @@
-//! Schemas that arguments for Python are checked against: with room for all that Python converts by
-//! itself. Python has the last word.
+//! Schemas for arguments to Python: they accept whatever Python converts. Python has the last word.
 
 use serde_json::{Map, Value, json};
 

@@ -9,9 +9,11 @@ pub mod chibi;
 pub mod claude;
 pub mod commands;
 mod confine;
+pub mod dialects;
 pub mod directories;
 pub mod discovery;
 pub mod entry_points;
+pub mod env;
 mod files;
 mod fingerprint;
 mod frontmatter;
@@ -20,13 +22,17 @@ pub mod hidden;
 pub mod hooks;
 pub mod index;
 pub mod initrunner;
+pub mod learned;
 mod lenient_schema;
 pub mod lmao;
 pub mod manifest;
 pub mod offer;
+pub mod open_plugins;
 #[cfg(any(test, fuzzing))]
+#[path = "tests/oracles.rs"]
 pub mod oracles;
 pub mod plugin;
+pub mod plugin_set;
 pub mod problem;
 mod process;
 pub mod profiles;
@@ -43,3 +49,4 @@ mod tests {
     pub(crate) mod fixture;
 }
 mod typed;
+mod words;

@@ -18,12 +18,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use contract::hook::{Hook, Moment};
 use contract::python::{PythonOffer, PythonTool};
 use contract::tool::Tool;
 use serde_json::{Value, json};
 
 use crate::hooks::moment::ListenerHook;
+use crate::open_plugins::{Listed, OpenPlugins};
 use crate::plugin::{Dialect, Manifest, Place, Plugin, PluginSettings};
 use crate::problem::{Problem, shown};
 use crate::python::Python;
@@ -33,10 +35,8 @@ use guards::Guards;
 use hook::LmaoHook;
 use tool::LmaoTool;
 
-/// Where calls take place.
 #[derive(Clone, Debug)]
 pub struct Conditions {
-    /// The directory that targets lie in.
     pub workspace: PathBuf,
     pub home: Option<PathBuf>,
     /// True if the user has approved of everything beforehand.
@@ -48,7 +48,6 @@ pub struct Conditions {
     pub state: PathBuf,
 }
 
-/// A plugin directory.
 #[derive(Clone, Debug)]
 pub struct Directory {
     pub path: PathBuf,
@@ -76,11 +75,12 @@ pub fn member(candidate: &Candidate, place: Place) -> Plugin {
     }
 }
 
-/// The plugins of all directories.
 pub struct Lmao {
     python: Python,
     conditions: Arc<Conditions>,
     groups: Vec<Group>,
+    /// All plugins, those that are off or not trusted included.
+    all: Vec<Plugin>,
 }
 
 struct Group {
@@ -93,15 +93,20 @@ struct Group {
     offer: PythonOffer,
     problems: Vec<Problem>,
     facts: Facts,
-    /// Directories beyond the workspace in which targets may lie.
     roots: Vec<PathBuf>,
 }
 
 impl Lmao {
     /// Learns what the plugins of some directories offer: from the cache, or by running them.
-    pub async fn open(python: Python, directories: Vec<Directory>, conditions: Conditions) -> Self {
+    pub async fn open(
+        python: Python,
+        mut directories: Vec<Directory>,
+        conditions: Conditions,
+    ) -> Self {
+        let all = directories.iter().flat_map(|directory| directory.members.clone()).collect();
         let mut groups = Vec::new();
-        for directory in &directories {
+        for directory in &mut directories {
+            directory.members.retain(Plugin::is_active);
             groups.extend(split(directory, &conditions));
         }
         let plugins: Vec<_> = groups.iter().map(|(plugin, _)| python.plugin(plugin)).collect();
@@ -120,16 +125,11 @@ impl Lmao {
             Group { plugin, looking, changing, members, offer, problems, facts, roots }
         });
         let groups = groups.collect();
-        Self { python, conditions: Arc::new(conditions), groups }
+        Self { python, conditions: Arc::new(conditions), groups, all }
     }
 
     pub fn problems(&self) -> impl Iterator<Item = &Problem> {
         self.groups.iter().flat_map(|group| &group.problems)
-    }
-
-    /// The tools that models may call in one mode or another.
-    pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        self.groups.iter().flat_map(|group| self.tools_of(group)).collect()
     }
 
     fn tools_of(&self, group: &Group) -> Vec<Arc<dyn Tool>> {
@@ -153,30 +153,8 @@ impl Lmao {
         each.collect()
     }
 
-    /// Their hooks: one for each worker that has any.
-    pub fn hooks(&self) -> Vec<Arc<dyn Hook>> {
-        let with_hooks = self.groups.iter().filter(|group| !group.facts.moments.is_empty());
-        let hook = |group: &Group| {
-            let plugin = self.python.plugin(&group.plugin);
-            let place = shown(&group.plugin.root);
-            let host = Arc::clone(self.python.host());
-            ListenerHook::shared(LmaoHook::new(&place, plugin, host, &group.facts))
-        };
-        with_hooks.map(hook).collect()
-    }
-
-    /// The project's plugin directories whose hooks are asked before every call, each with the word
-    /// for that point.
-    pub fn project_guards(&self) -> Vec<(String, String)> {
-        let guards = self.groups.iter().filter(|group| {
-            let is_guard = group.facts.moments.contains(&Moment::BeforeTool);
-            is_guard && group.plugin.place == Place::Project
-        });
-        guards.map(|group| (shown(&group.plugin.root), "pre_tool".to_owned())).collect()
-    }
-
     /// One line for each part of the plugin with this file that was loaded, or ignored and why.
-    pub fn report(&self, file: &Path) -> Vec<String> {
+    fn report(&self, file: &Path) -> Vec<String> {
         let mut lines = Vec::new();
         for group in &self.groups {
             for (key, facts) in &group.facts.tools {
@@ -195,8 +173,52 @@ impl Lmao {
     }
 }
 
+#[async_trait]
+impl OpenPlugins for Lmao {
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.groups.iter().flat_map(|group| self.tools_of(group)).collect()
+    }
+
+    fn hooks(&self) -> Vec<Arc<dyn Hook>> {
+        let with_hooks = self.groups.iter().filter(|group| !group.facts.moments.is_empty());
+        let hook = |group: &Group| {
+            let plugin = self.python.plugin(&group.plugin);
+            let place = shown(&group.plugin.root);
+            let host = Arc::clone(self.python.host());
+            ListenerHook::shared(LmaoHook::new(&place, plugin, host, &group.facts))
+        };
+        with_hooks.map(hook).collect()
+    }
+
+    /// The project's plugin directories whose hooks are asked before every call, with that point.
+    fn project_guards(&self) -> Vec<(String, String)> {
+        let guards = self.groups.iter().filter(|group| {
+            let is_guard = group.facts.moments.contains(&Moment::BeforeTool);
+            is_guard && group.plugin.place == Place::Project
+        });
+        guards.map(|group| (shown(&group.plugin.root), "pre_tool".to_owned())).collect()
+    }
+
+    fn listing(&self) -> Vec<Listed> {
+        let listed = self.all.iter().map(|plugin| {
+            let mut report = Vec::new();
+            if !plugin.trusted {
+                report.push(String::from("ignored: it is not trusted"));
+            }
+            for file in &plugin.manifest.tools {
+                report.extend(self.report(Path::new(file)));
+            }
+            Listed::of(plugin, Dialect::Lmao.as_str(), report)
+        });
+        listed.collect()
+    }
+
+    async fn shutdown(&self) {
+        self.python.host().shutdown().await;
+    }
+}
+
 impl Group {
-    /// The plugin that serves a file.
     fn serving(&self, file: &str) -> &Plugin {
         if self.changing.contains(file) { &self.plugin } else { &self.looking }
     }
@@ -250,8 +272,7 @@ fn equipped(mut plugin: Plugin, facts: &Facts) -> Plugin {
     plugin
 }
 
-/// The name of a worker, under which it also keeps its data: the plugin's own where it was granted
-/// something, else one for the directory.
+/// The name of a worker and of its data: the plugin's own if it was granted something.
 fn worker_name(directory: &Directory, member: &Plugin) -> String {
     if member.settings.grants != PluginSettings::default().grants
         || member.settings.timeout.is_some()

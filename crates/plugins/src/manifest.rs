@@ -26,10 +26,8 @@ const DESCRIPTION_LIMIT: usize = 1024;
 
 const FILE_LIMIT: usize = 256 * 1024;
 
-/// Names that the configuration gives another meaning under `plugins`.
 const RESERVED: [&str; 3] = ["search_paths", "enabled", "python"];
 
-/// A manifest that was read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Read {
@@ -43,7 +41,6 @@ pub struct Read {
     pub notes: Vec<Problem>,
 }
 
-/// Reads the manifest of the plugin in a directory.
 pub fn read(root: &Path, boundary: Option<&Path>) -> Read {
     let file = root.join(FILE);
     match text(&file, boundary) {
@@ -52,7 +49,6 @@ pub fn read(root: &Path, boundary: Option<&Path>) -> Read {
     }
 }
 
-/// Reads the text of a manifest.
 pub fn parse(text: &str, file: &Path) -> Read {
     let (manifest, faults) = fields::read(text);
     let (notes, faults): (Vec<Fault>, Vec<Fault>) =
@@ -77,8 +73,7 @@ pub fn fault_of_name(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Reads `{network, read, write, env, exec}` as it stands in a manifest or in the configuration;
-/// what makes no sense is told, and left out.
+/// Reads `{network, read, write, env, exec}` of a manifest or the configuration, and its faults.
 pub fn wishes(value: &Value) -> (Wishes, Vec<String>) {
     let mut faults = Vec::new();
     let wishes = fields::wishes(value, &mut faults);
@@ -87,11 +82,9 @@ pub fn wishes(value: &Value) -> (Wishes, Vec<String>) {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Weight {
-    /// Nothing can be done with the manifest.
     Fatal,
     /// A part of it does not count.
     Part,
-    /// It has something that nobody knows.
     Ignored,
     /// It counts, and should be written otherwise.
     Note,

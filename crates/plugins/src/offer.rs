@@ -1,5 +1,4 @@
-//! What an installed package hands out through its entry points: plain data, as the Python host
-//! passes it on. Nothing here is checked; each kind's own module does that.
+//! The objects that an installed package offers through its entry points, unchecked.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -38,7 +37,6 @@ impl Contributions<'_> {
     }
 }
 
-/// The values that the callables of one package returned.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Offer {

@@ -11,51 +11,30 @@ use serde_json::{Map, Value, json};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Manifest {
-    /// Its name: lower-case letters, digits and hyphens.
     pub name: String,
     pub version: String,
-    #[serde(skip_serializing_if = "is_default")]
     pub description: String,
-    #[serde(skip_serializing_if = "is_default")]
     pub author: String,
-    #[serde(skip_serializing_if = "is_default")]
     pub license: String,
-    #[serde(skip_serializing_if = "is_default")]
     pub commands: Vec<String>,
     /// The tools it declares; any one makes every file in `tools/` count.
-    #[serde(skip_serializing_if = "is_default")]
     pub tools: Vec<String>,
     /// The HTTP interfaces that it declares among its tools, as they are written.
-    #[serde(skip_serializing_if = "is_default")]
     pub apis: Vec<Value>,
-    /// True if it has a `hooks.yaml`.
-    #[serde(skip_serializing_if = "is_default")]
     pub hooks: bool,
     /// True if it says outright that a `hooks.yaml` beside it does not count.
-    #[serde(skip_serializing_if = "is_default")]
     pub hooks_off: bool,
-    #[serde(skip_serializing_if = "is_default")]
     pub skills: Vec<String>,
     /// The providers it declares; any one makes every file in `providers/` count.
-    #[serde(skip_serializing_if = "is_default")]
     pub providers: Vec<String>,
-    #[serde(skip_serializing_if = "is_default")]
     pub rules: Vec<String>,
-    #[serde(skip_serializing_if = "is_default")]
     pub brynhild_version: String,
     /// Python packages that it needs, as `pip` writes them.
-    #[serde(skip_serializing_if = "is_default")]
     pub dependencies: Vec<String>,
-    /// The grants that it asks the user for.
-    #[serde(skip_serializing_if = "is_default")]
     pub sandbox: Wishes,
     /// The system it is written for. No manifest says it.
     #[serde(skip)]
     pub dialect: Dialect,
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 /// The system that a plugin in Python is written for.
@@ -66,13 +45,11 @@ pub enum Dialect {
     Brynhild,
     /// LMAO; `tools` names files.
     Lmao,
-    /// InitRunner: the Python behind the tools of one role; `tools` names the files and directories
-    /// whose changes count.
+    /// InitRunner: the Python of one role; `tools` names the files and directories that it depends on.
     InitRunner,
 }
 
 impl Dialect {
-    /// The name by which a worker knows it.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Brynhild => "brynhild",
@@ -95,6 +72,17 @@ pub struct Wishes {
 }
 
 impl Wishes {
+    pub fn kinds(&self) -> Vec<&'static str> {
+        let kinds = [
+            ("env", !self.env.is_empty()),
+            ("exec", !self.exec.is_empty()),
+            ("network", self.network != NetworkWish::None),
+            ("read", !self.read.is_empty()),
+            ("write", !self.write.is_empty()),
+        ];
+        kinds.into_iter().filter(|(_, is_asked)| *is_asked).map(|(kind, _)| kind).collect()
+    }
+
     /// The line of a configuration that grants these to the plugin `name`; none where there are none.
     pub fn setting(&self, name: &str) -> Option<String> {
         let is_something = |value: &Value| match value {
@@ -167,16 +155,13 @@ impl From<NetworkWish> for NetworkForm {
 pub enum Place {
     Global,
     Configured,
-    /// A directory that `BRYNHILD_PLUGIN_PATH` names.
     Environment,
     Project,
     /// A package of the interpreter.
     EntryPoint,
-    /// A directory that was named for this run.
     Flag,
 }
 
-/// A plugin that was found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plugin {
     pub manifest: Manifest,
@@ -200,14 +185,28 @@ impl Plugin {
         self.enabled && self.trusted
     }
 
+    /// Returns true if its package has no directory of its own among the other packages.
+    pub fn is_among_others(&self) -> bool {
+        let name = self.root.file_name().unwrap_or_default().to_string_lossy();
+        self.package.is_some() && name.ends_with("-packages")
+    }
+
+    /// `untrusted`, `enabled` or `disabled`.
+    pub fn state(&self) -> &'static str {
+        match (self.trusted, self.enabled) {
+            (false, _) => "untrusted",
+            (true, true) => "enabled",
+            (true, false) => "disabled",
+        }
+    }
+
     /// Returns true if it brings Python for the host to run.
     pub fn has_python(&self) -> bool {
         let manifest = &self.manifest;
         self.package.is_some() || !manifest.tools.is_empty() || !manifest.providers.is_empty()
     }
 
-    /// The directory that links in it may not lead out of: a project's plugin is only what was
-    /// trusted.
+    /// The directory that symlinks may not leave: a project's plugin is only what was trusted.
     pub(crate) fn boundary(&self) -> Option<&Path> {
         (self.place == Place::Project).then_some(&self.root)
     }
@@ -254,7 +253,6 @@ impl Plugin {
     }
 }
 
-/// The user's configuration of one plugin.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PluginSettings {
     /// How long one call may take; none for the usual time.
@@ -272,7 +270,6 @@ impl PluginSettings {
     }
 }
 
-/// An installed package.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Package {
     pub name: String,

@@ -60,8 +60,7 @@ pub fn load(
     (profiles.collect(), search.problems)
 }
 
-/// The profile for a model: by name, then by `provider/name`, then the first whose family is a
-/// prefix of the name, then `default`.
+/// The profile for a model: by name, by `provider/name`, by family, or `default`.
 pub fn resolve<'a>(profiles: &'a [ModelProfile], model: &str, provider: &str) -> &'a ModelProfile {
     let model = normalize(model);
     let with_provider = format!("{}/{model}", provider.to_lowercase());
@@ -116,7 +115,6 @@ impl Search {
         }
     }
 
-    /// Adds a profile whose name nobody has yet.
     fn add_guest(&mut self, path: PathBuf, profile: ModelProfile) {
         let same = |(_, earlier): &&(PathBuf, ModelProfile)| earlier.name == profile.name;
         if let Some((earlier, _)) = self.profiles.iter().find(same) {

@@ -1,5 +1,4 @@
-//! The Python of plugins, as the host that runs it is told of it: which adapter serves it, which of
-//! its files count, what the user grants it. Runs nothing.
+//! The Python of plugins, as its host sees it: adapter, files and grants. Runs nothing.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::confine::{granted, home_among};
 use crate::directories::Directories;
-use crate::fingerprint::{self, files_of, identity, is_among_others};
+use crate::fingerprint::{self, files_of, identity};
 use crate::hash::short_hash;
 use crate::plugin::{Dialect, Plugin};
 use crate::remedy::{Around, remedy};
@@ -26,7 +25,6 @@ pub struct Python {
 
 /// The settings for the Python of all plugins.
 pub struct Settings {
-    /// The directory in which each plugin has one of its own.
     pub data: PathBuf,
     /// True if the sandbox confines workers; one that it does not has the user's home.
     pub is_confined: bool,
@@ -55,7 +53,6 @@ impl Python {
     }
 }
 
-/// A hash of the environment variables that may change what any plugin says of itself.
 pub fn environment_hash(surroundings: &Surroundings) -> String {
     fingerprint::environment_hash(surroundings)
 }
@@ -63,7 +60,6 @@ pub fn environment_hash(surroundings: &Surroundings) -> String {
 struct PluginPython {
     facts: PythonFacts,
     plugin: Plugin,
-    /// The one that advice is for.
     owner: Plugin,
     settings: Arc<Settings>,
 }
@@ -153,7 +149,7 @@ fn facts(plugin: &Plugin, around: &Settings) -> PythonFacts {
         ),
         venv: if plugin.package.is_none() { venv() } else { None },
         // A role's tool types may come from any package.
-        needs_packages: is_among_others(plugin) || settings.own.contains_key("entry_points"),
+        needs_packages: plugin.is_among_others() || settings.own.contains_key("entry_points"),
         timeout: settings.timeout,
         may_write: !settings.grants.write.is_empty(),
         network: settings.grants.network.granted(&manifest.name),

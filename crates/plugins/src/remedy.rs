@@ -10,25 +10,11 @@ use files::protected::protected;
 use crate::plugin::{NetworkWish, Plugin, Wishes};
 
 /// Messages of Python, Node and the usual programs without a network.
-const ALONE: [&str; 17] = [
-    "All connection attempts failed",
-    "Cannot connect to host",
-    "Could not resolve host",
-    "Couldn't connect to server",
-    "EAI_AGAIN",
-    "ECONNREFUSED",
-    "ENETUNREACH",
-    "Failed to connect to",
-    "Failed to establish a new connection",
-    "unable to resolve host address",
-    "Errno 101]",
-    "Errno 111]",
-    "Errno -3]",
-    "Network is unreachable",
-    "Connection refused",
-    "Temporary failure in name resolution",
-    "nodename nor servname",
-];
+const ALONE: &str = "All connection attempts failed|Cannot connect to host|Could not resolve host|\
+    Couldn't connect to server|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|Failed to connect to|\
+    Failed to establish a new connection|unable to resolve host address|Errno 101]|\
+    Errno 111]|Errno -3]|Network is unreachable|Connection refused|\
+    Temporary failure in name resolution|nodename nor servname";
 /// Messages where nothing may be written.
 const SHUT: [&str; 2] = ["Read-only file system", "Errno 30]"];
 /// Messages of SQLite there; it names no file.
@@ -49,7 +35,7 @@ pub(crate) struct Around<'a> {
 }
 
 pub(crate) fn is_alone(words: &str) -> bool {
-    ALONE.iter().any(|mark| words.contains(mark))
+    ALONE.split('|').any(|mark| words.contains(mark))
 }
 
 /// The grant that would let `plugin` do what `words` say it could not, if the sandbox is the cause.
@@ -57,10 +43,10 @@ pub(crate) fn remedy(plugin: &Plugin, around: &Around<'_>, words: &str) -> Optio
     let mode = around.mode;
     let says = |marks: &[&str]| marks.iter().any(|mark| words.contains(mark));
     let grants = &plugin.settings.grants;
-    let is_alone = grants.network == NetworkWish::None || mode == Mode::ReadOnly;
+    let has_no_network = grants.network == NetworkWish::None || mode == Mode::ReadOnly;
     let is_refused = says(&REFUSED);
     let file = (is_refused || says(&SHUT)).then(|| file(words)).flatten();
-    let (what, wanted) = if is_alone && (says(&ALONE) || is_refused && file.is_none()) {
+    let (what, wanted) = if has_no_network && (is_alone(words) || is_refused && file.is_none()) {
         ("without a network", Wishes { network: NetworkWish::All, ..grants.clone() })
     } else if let Some(file) = file {
         let directory = directory(plugin, around, file)?;
@@ -118,7 +104,6 @@ fn unseen(plugin: &Plugin, around: &Around<'_>, words: &str) -> Option<String> {
     ))
 }
 
-/// The quoted text behind a mark in a message of Python.
 fn quoted<'a>(words: &'a str, mark: &str) -> Option<&'a str> {
     let (_, after) = words.split_once(mark)?;
     after.strip_prefix(": '")?.split_once('\'').map(|(quoted, _)| quoted)
@@ -130,7 +115,6 @@ fn writing(grants: &Wishes, directory: PathBuf) -> Wishes {
     grants
 }
 
-/// The word in front of a mark, without the quotes around it.
 fn before<'a>(words: &'a str, mark: &str) -> Option<&'a str> {
     let (front, _) = words.split_once(mark)?;
     let front = front.lines().next_back()?;

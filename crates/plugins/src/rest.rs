@@ -61,8 +61,7 @@ impl Settings {
         Self { variables: Arc::new(variables), clients: Arc::clone(&self.clients) }
     }
 
-    /// Makes one request, to no private address that the user has not named. Errors are words for
-    /// the model.
+    /// Makes one request, to no private address that the user has not named. Errors are for the model.
     pub(crate) async fn exchange(&self, exchange: Exchange) -> Result<Answered, String> {
         self.clients.exchange(exchange).await
     }

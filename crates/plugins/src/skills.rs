@@ -51,8 +51,7 @@ pub struct Found {
     pub problems: Vec<Problem>,
 }
 
-/// Finds all skills: built-in, then global, custom, plugins', packages', the project's; a later one
-/// takes the place of an earlier one of the same name.
+/// Finds all skills: built-in, global, custom, plugins', packages', the project's; the later wins.
 pub fn discover(places: &Places, contributions: &Contributions<'_>) -> Found {
     let blocks = Blocks::load(places.cache.clone());
     let mut search = Search { blocks, ..Search::default() };
@@ -78,8 +77,7 @@ pub fn discover(places: &Places, contributions: &Contributions<'_>) -> Found {
     Found { skills: search.skills.into_values().collect(), problems: search.problems }
 }
 
-/// The files with further text that a skill brings, relative to its directory: those in `references/`
-/// and the Markdown files beside `SKILL.md`.
+/// The text files of a skill: those in `references/`, and the Markdown files beside `SKILL.md`.
 pub fn references(skill: &Skill) -> Vec<PathBuf> {
     let Some(directory) = &skill.directory else {
         return Vec::new();

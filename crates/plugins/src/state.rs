@@ -13,8 +13,7 @@ use crate::problem::Problem;
 
 const FILE_LIMIT: usize = 1 << 20;
 
-/// The systems whose plugins can be switched, by the word that stands before a name to mean one of
-/// them alone, as in `mcp:git`.
+/// The systems whose plugins can be switched; `mcp:git` means the one of that system alone.
 pub const SYSTEMS: [&str; 7] = ["brynhild", "api", "chibi", "claude", "initrunner", "lmao", "mcp"];
 
 /// The plugins that the user has switched off or on.
@@ -139,8 +138,7 @@ impl State {
     }
 }
 
-/// Returns true if a name that was typed means another that is written down: the same, or without a system
-/// that of any.
+/// Returns true if a typed name means a written one: the same, or that of any system.
 fn means(typed: &str, written: &str) -> bool {
     typed == written || split(written).1 == typed
 }

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use plugins::directories::Directories;
-use plugins::discovery::{Known, Trust};
+use plugins::discovery::Trust;
 use plugins::index::Index;
 use plugins::offer::Contributions;
+use plugins::plugin::Place;
 use plugins::{commands, discovery, manifest, profiles, rules, skills};
 
 fn repository() -> PathBuf {
@@ -113,10 +114,9 @@ fn the_example_plugins_are_valid_and_whole() {
         let directory = root.file_name().unwrap().to_str().unwrap().to_owned();
         assert_eq!(validation.manifest.unwrap().name, directory);
     }
-    let places = discovery::Places { configured: vec![place], ..discovery::Places::default() };
+    let places = [(place, Place::Configured)];
     let (directories, mut index) = (Directories::default(), Index::default());
-    let known = Known { directories: &directories, index: &mut index };
-    let found = discovery::discover(&places, known, &|_, _| Trust::Given);
+    let found = discovery::discover(&places, (&directories, &mut index), &|_, _| Trust::Given);
     assert_eq!((found.problems, found.notes), (vec![], vec![]));
     let plugins = found.plugins.iter().collect();
     let contributions = Contributions { plugins, ..Contributions::default() };

@@ -113,4 +113,8 @@ impl PythonHost for Host {
         let directories = interpreter.directories(host.settings.surroundings.home.as_deref());
         Some((interpreter.program, directories))
     }
+
+    async fn shutdown(&self) {
+        Self::shutdown(self).await;
+    }
 }

@@ -17,6 +17,7 @@ use contract::sandbox::{Access, Channel, Limits, Network, Profile, Sandbox, Spaw
 use files::surroundings::Surroundings;
 use plugins::chibi::{Plugins, Settings, find};
 use plugins::directories::Directories;
+use plugins::open_plugins::OpenPlugins as _;
 use plugins::plugin::Place;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::runtime::Runtime;

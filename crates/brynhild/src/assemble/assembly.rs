@@ -3,20 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use contract::sandbox::Sandbox;
 use files::changes::ChangeTracker;
 use mcp::ClientRegistry;
-use plugins::claude::Expansions;
+use plugins::claude::{ClaudeSet, Expansions};
 use plugins::directories::Directories;
+use plugins::env::PluginCache;
 use plugins::offer::Contributions;
+use plugins::plugin_set::PluginSet;
 use python_host::{Host, Missing};
 use tokio::sync::OnceCell;
 use tui::theme::Theme;
 
-use crate::assemble::dialects::claude::ClaudeSet;
-use crate::assemble::plugin_set::PluginSet;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::secrets::Secrets;
 use crate::assemble::themes;
@@ -78,11 +78,11 @@ impl SharedServices {
 /// The plugins of one state of the configuration.
 #[derive(Default)]
 struct PluginParts {
-    plugins: OnceLock<PluginSet>,
-    claude: OnceLock<ClaudeSet>,
+    cache: PluginCache,
+    /// The reason why plugins could not run processes.
+    failure: Mutex<Option<Problem>>,
     python: OnceLock<HostedPython>,
     workers: OnceCell<Workers>,
-    sites: OnceLock<Vec<PathBuf>>,
     secrets: OnceLock<Secrets>,
 }
 
@@ -97,10 +97,6 @@ impl Assembly {
 
     pub(crate) fn into_run(self) -> RunContext {
         self.run
-    }
-
-    pub(crate) fn sites(&self, find: impl FnOnce() -> Vec<PathBuf>) -> &[PathBuf] {
-        self.parts.sites.get_or_init(find)
     }
 
     pub(crate) fn secrets(&self) -> &Secrets {
@@ -127,15 +123,19 @@ impl Assembly {
         })
     }
 
+    /// The plugins of this state of the configuration, found on first use.
+    pub(crate) fn plugin_cache(&self) -> &PluginCache {
+        &self.parts.cache
+    }
+
+    /// The reason why plugins could not run processes, if one asked for it.
+    pub(crate) fn plugin_failure(&self) -> MutexGuard<'_, Option<Problem>> {
+        self.parts.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The plugins of this run. The first call finds them and warns about broken ones.
     pub(crate) fn plugins(&self) -> &PluginSet {
-        self.parts.plugins.get_or_init(|| {
-            let set = PluginSet::discover(self);
-            for problem in &set.problems {
-                output::warning(&format!("{problem} ({})", problem.hint));
-            }
-            set
-        })
+        plugins::dialects::plugins(&self.plugin_env())
     }
 
     pub(crate) fn python(&self) -> Result<&HostedPython, Problem> {
@@ -155,13 +155,7 @@ impl Assembly {
 
     /// The Claude-style plugins. The first call finds them and warns about broken ones.
     pub(crate) fn claude(&self) -> &ClaudeSet {
-        self.parts.claude.get_or_init(|| {
-            let set = ClaudeSet::discover(self);
-            for problem in &set.problems {
-                output::warning(&format!("{problem} ({})", problem.hint));
-            }
-            set
-        })
+        plugins::dialects::claude::set(&self.plugin_env())
     }
 
     pub(crate) fn expansions(&self) -> &Arc<Expansions> {
@@ -175,7 +169,7 @@ impl Assembly {
     /// Skills, commands, rules and other files of plugins.
     pub(crate) fn contributions(&self) -> Contributions<'_> {
         let mut contributions = self.plugins().contributions();
-        self.claude().contribute(&mut contributions);
+        contributions.skills.extend(self.claude().skills());
         contributions
     }
 

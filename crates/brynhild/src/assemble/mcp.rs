@@ -1,6 +1,7 @@
 //! Connects MCP servers to the configuration, rules, trust and terminal. Starts nothing before it
 //! is needed.
 
+pub(crate) mod plugin_servers;
 pub(crate) mod terminal;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,8 @@ use config::origin::Layer;
 use config::redact;
 use contract::sandbox::{Limits, SandboxError};
 use futures::FutureExt as _;
+use plugins::dialects::Named;
+use plugins::open_plugins::Listed;
 use serde_json::Value;
 use tools::tool_search::Deferral;
 
@@ -27,9 +30,8 @@ use crate::args::McpScope;
 use crate::assemble;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::dialects::{Listed, Named};
 use crate::assemble::permissions;
-use crate::assemble::plugin_set;
+use crate::assemble::plugin_env;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::trust::SERVERS as PROJECT_FILE;
 use crate::exit::{Exit, Problem};
@@ -188,7 +190,7 @@ fn with_places<T>(assembly: &Assembly, work: impl FnOnce(ConfigPlaces<'_>) -> T)
             let bytes = trusted?.bytes(&path)?;
             Some((path, bytes))
         }),
-        plugins: assembly.claude().sources(),
+        plugins: plugin_servers::sources(assembly),
     })
 }
 
@@ -204,15 +206,16 @@ pub(crate) fn discover(assembly: &Assembly) -> DiscoveredServers {
         }
     };
     let denied_host = |host: &str| rules.as_ref()?.denying(host).map(ToString::to_string);
-    let switches = plugin_set::state(assembly);
+    let env = assembly.plugin_env();
+    let switches = env.switches();
     let complete = |server: &mut Server| {
-        assembly.claude().equip(assembly, server);
+        plugin_servers::equip(assembly, server);
         let shown = plugins::claude::unquoted(&server.shown);
         server.shown = redact::without_keys(&shown);
     };
     let policy = ServerPolicy {
         denied_host: &denied_host,
-        is_off: &|name| plugin_set::is_off(assembly, &switches, NAME, name),
+        is_off: &|name| env.is_off(&switches, NAME, name),
         complete: &complete,
         is_own_address: &|address| clients(assembly).is_some_and(|it| it.is_own_address(address)),
     };
@@ -233,9 +236,10 @@ pub(crate) fn named(assembly: &Assembly) -> Vec<Named> {
     if !is_used(assembly) {
         return Vec::new();
     }
-    let switches = plugin_set::state(assembly);
+    let env = assembly.plugin_env();
+    let switches = env.switches();
     let named = discover(assembly).servers.into_iter().map(|server| {
-        let is_off = plugin_set::is_off(assembly, &switches, NAME, &server.name);
+        let is_off = env.is_off(&switches, NAME, &server.name);
         Named {
             system: NAME,
             version: String::new(),
@@ -262,8 +266,17 @@ pub(crate) fn listing(assembly: &Assembly) -> Result<Vec<Listed>, Problem> {
         let failure = status.error.filter(|_| status.state == CatalogState::Failed);
         let tools = if enabled { status.tools } else { Vec::new() };
         let (name, path) = (status.name, status.origin);
-        Listed { name, dialect: NAME, path, enabled, failure, report, tools, ..Listed::default() }
-            .weighed(&offered)
+        let listed = Listed {
+            name,
+            dialect: NAME,
+            path,
+            enabled,
+            failure,
+            report,
+            tools,
+            ..Listed::default()
+        };
+        plugin_env::weighed(listed, &offered)
     });
     Ok(listed.collect())
 }
@@ -283,7 +296,7 @@ pub(crate) fn is_used(assembly: &Assembly) -> bool {
     exists(McpScope::User)
         || (assembly.has_project() && exists(McpScope::Project))
         || server_config::configures_servers(&assembly.config().mcp)
-        || assembly.claude().has_servers()
+        || assembly.claude().servers().next().is_some()
 }
 
 fn launch_settings(assembly: &Assembly) -> Result<LaunchSettings, Problem> {

@@ -17,6 +17,7 @@ use config::settings::Instance;
 use contract::hook::Hook;
 use contract::tool::Tool;
 use files::private;
+use plugins::dialects::initrunner::{self, Loaded};
 use plugins::initrunner::custom::Depth;
 use plugins::initrunner::final_result::FinalResult;
 use plugins::initrunner::guard::{Allowance, RoleGuards};
@@ -28,7 +29,6 @@ use serde_json::Value;
 use crate::assemble;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::dialects::initrunner::{self, Loaded};
 use crate::assemble::provider_choice::{self, Key};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::workers;
@@ -82,7 +82,7 @@ pub(crate) fn examine(assembly: &Assembly, path: &Path) -> Result<(PathBuf, Read
         answer::schema(assembly, role, &mut findings);
         let entries = role.tools.iter().chain(skills.iter().flat_map(|skill| &skill.tools));
         for (index, entry) in entries.enumerate() {
-            findings.extend(tools::check(assembly, role, (&place(index), entry)));
+            findings.extend(tools::check(assembly, role, (&initrunner::entry_place(index), entry)));
         }
         reading.findings.extend(findings);
     }
@@ -137,10 +137,10 @@ pub(crate) fn choose(
     let mut findings = Vec::new();
     let skills = skills(assembly, &role, &mut findings);
     let output = answer::schema(assembly, &role, &mut findings);
-    if !initrunner::is_trusted(assembly, &role) {
+    if !initrunner::is_trusted(&assembly.plugin_env(), &role) {
         let mut sending = entries(&role, &skills);
         sending.retain(|entry| tools::may_send_variables(entry));
-        initrunner::tell_withheld(assembly, &role, &sending);
+        initrunner::tell_withheld(&assembly.plugin_env(), &role, &sending);
     }
     let (given, added) = (given.clone(), Vec::new());
     assembly.role = Some(ChosenRole { role, prompt, skills, output, given, added });
@@ -258,11 +258,6 @@ pub(crate) fn words(finding: &Finding) -> String {
     format!("{}: {}", finding.path, finding.message)
 }
 
-/// The place of an entry among the tools of a role and its skills.
-pub(crate) fn place(index: usize) -> String {
-    format!("tools[{index}]")
-}
-
 /// Adds to the findings what only the Python of a role's tools can say: runs it, confined, where
 /// the user trusts it, and else only reads it.
 ///
@@ -275,17 +270,17 @@ pub(crate) async fn ask_python(
     let skills = skills(assembly, role, &mut Vec::new());
     let entries = entries(role, &skills);
     let mut lines: Vec<String> = entries.iter().map(|entry| tools::summary(role, entry)).collect();
-    if !entries.iter().any(|entry| initrunner::is_python(assembly, role, entry))
+    if !entries.iter().any(|entry| initrunner::is_python(&assembly.plugin_env(), role, entry))
         || assembly.global.safe
     {
         return Ok(lines);
     }
-    let may_run = initrunner::may_run(assembly, role, &entries);
+    let may_run = initrunner::may_run(&assembly.plugin_env(), role, &entries);
     let mut findings = Vec::new();
     // An interpreter of the project's is not for those who only look.
     if may_run || !initrunner::has_venv(role) {
         let depth = if may_run { Depth::Run } else { Depth::Look };
-        let python = initrunner::load(assembly, role, &entries, depth).await?;
+        let python = tools::load_python(assembly, role, &entries, depth).await?;
         python.close().await;
         for (index, line) in lines.iter_mut().enumerate() {
             if let Some(said) = python.summary(index) {
@@ -314,7 +309,7 @@ fn entries<'a>(role: &'a Role, skills: &'a [RoleSkill]) -> Vec<&'a ToolEntry> {
 async fn python(assembly: &Assembly, chosen: &ChosenRole, depth: Depth) -> Result<Loaded, Problem> {
     let role = &chosen.role;
     let entries = entries(role, &chosen.skills);
-    let loaded = initrunner::load(assembly, role, &entries, depth).await?;
+    let loaded = tools::load_python(assembly, role, &entries, depth).await?;
     let file = role.file.display();
     let (errors, warnings): (Vec<&Finding>, Vec<&Finding>) =
         loaded.findings.iter().partition(|finding| finding.severity == Severity::Error);
@@ -353,9 +348,10 @@ pub(crate) async fn look(assembly: &Assembly) -> Result<Option<Arc<OpenRole>>, P
     let Some(chosen) = &assembly.role else { return Ok(None) };
     let role = &chosen.role;
     let entries = entries(role, &chosen.skills);
-    let has_python = entries.iter().any(|entry| initrunner::is_python(assembly, role, entry));
+    let has_python =
+        entries.iter().any(|entry| initrunner::is_python(&assembly.plugin_env(), role, entry));
     let starts = entries.iter().any(|entry| entry.kind == "mcp");
-    let is_free = !has_python || initrunner::may_run(assembly, role, &entries);
+    let is_free = !has_python || initrunner::may_run(&assembly.plugin_env(), role, &entries);
     if is_free && !(starts && came_with_project(assembly, role)) {
         return open(assembly, None).await;
     }
@@ -395,7 +391,10 @@ async fn opened(
         let guard = if assemble::asks_nothing(assembly) { guard.approved() } else { guard };
         let brought = match entry.kind.as_str() {
             "mcp" if depth == Depth::Look => Brought::default(),
-            _ => tools::made(assembly, (role, answering), (&place(index), entry)).await,
+            _ => {
+                tools::made(assembly, (role, answering), (&initrunner::entry_place(index), entry))
+                    .await
+            }
         };
         for tool in brought.tools.into_iter().chain(python.tools(index)) {
             guards.add(&tool.spec(), &guard);

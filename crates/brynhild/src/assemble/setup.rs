@@ -30,12 +30,11 @@ use crate::args::ChatArgs;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::audit;
-use crate::assemble::dialects;
 use crate::assemble::fallback::fallback;
 use crate::assemble::hooks::{self, HookAgentInputs, HookAgents, Needs};
 use crate::assemble::mcp;
 use crate::assemble::permissions;
-use crate::assemble::plugin_set::requested_access;
+use crate::assemble::plugin_env;
 use crate::assemble::prompt_facts::PromptFacts;
 use crate::assemble::role::{self, OpenRole, persona};
 use crate::assemble::run_context::RunContext;
@@ -273,7 +272,7 @@ impl Setup {
         inputs.mcp.put(servers(assembly, answering, (audience, has_servers), tool).await?);
         inputs.foreign.find(assembly, answering.map(AsRef::as_ref)).await?;
         let tools_and_hooks = ToolsAndHooks::new(assembly, &inputs).await?;
-        requested_access::tell(assembly);
+        plugin_env::tell_requested_access(assembly);
         let mut settings = assemble::settings(
             assembly,
             root,
@@ -472,7 +471,10 @@ fn load_hook_agents(
         };
         HookAgents::new(assembly, deps)
     };
-    inputs.foreign.present().iter().try_for_each(|dialect| dialect.load_hook_agents(&make))
+    for plugins in inputs.foreign.present().iter().filter(|it| it.needs_services()) {
+        plugins.set_services(Arc::new(make()?));
+    }
+    Ok(())
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -504,7 +506,7 @@ pub(crate) async fn known_tools(
     tools.extend(subagents::tool(assembly, place, None, &knowledge));
     if !assembly.global.safe {
         tools.extend(assembly.workers(Missing::Report).await?.tools(assembly));
-        tools.extend(dialects::open(assembly).await?.iter().flat_map(|dialect| dialect.tools()));
+        tools.extend(plugin_env::open(assembly).await?.iter().flat_map(|dialect| dialect.tools()));
     }
     if mcp::is_used(assembly) {
         tools.extend(mcp::open(assembly)?.tools_with_content());

@@ -9,6 +9,7 @@ use contract::python::{PythonHost as _, SharedPlugin};
 use contract::secret::Secret;
 use contract::tool::Tool;
 use files::surroundings::Surroundings;
+use plugins::learned;
 use plugins::offer::Offer;
 use plugins::plugin::Plugin;
 use plugins::problem::Problem as Fault;
@@ -18,7 +19,6 @@ use serde_json::Map;
 
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::plugin_set::names::Names;
 use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 use crate::output;
@@ -173,7 +173,7 @@ fn learn_names(assembly: &Assembly, offers: &[Offer]) {
         let package = assembly.plugins().get(plugin)?.package.as_ref()?;
         Some((package, name.as_str()))
     });
-    Names::load(assembly).learn(packages);
+    learned::learn_names(assembly.loaded.config_dir.as_deref(), packages);
 }
 
 /// The host of all plugins; none of their workers runs yet.

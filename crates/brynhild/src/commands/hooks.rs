@@ -13,8 +13,8 @@ use crate::args::HooksCommand;
 use crate::assemble;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::dialects;
 use crate::assemble::hooks::{self, Needs};
+use crate::assemble::plugin_env;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::trust;
 use crate::exit::{Exit, Outcome, Problem};
@@ -192,7 +192,7 @@ fn counterpart(event: &str) -> String {
 
 /// Tries the hooks of plugins in the manner of Claude Code.
 async fn test_foreign(assembly: &Assembly, what: Pretended<'_>) -> Outcome {
-    let Some(tried) = dialects::claude::rehearsed(assembly, what).await? else {
+    let Some(tried) = plugin_env::rehearsed(assembly, what).await? else {
         return unknown(assembly, what.event);
     };
     if assembly.wants_json() {

@@ -16,6 +16,7 @@ use ::mcp::config::{
 use ::mcp::{ApprovedChanges, CatalogState, ServerStatus, serve, tool_name};
 use contract::secret::Secret;
 use contract::text::visible;
+use plugins::env::home_relative;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +24,6 @@ use crate::args::{McpAddArgs, McpCommand, McpScope};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::audit::Audit;
 use crate::assemble::mcp::{self, problem};
-use crate::assemble::plugin_set;
 use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
@@ -104,8 +104,9 @@ fn add(run: &RunContext, args: &McpAddArgs) -> Outcome {
 /// The grants of the flags to a program.
 fn grants(run: &RunContext, args: &McpAddArgs) -> Map<String, Value> {
     // A shell leaves `~` alone in quotes.
-    let full =
-        |path: &std::path::PathBuf| run.environment.cwd.join(plugin_set::home_relative(run, path));
+    let full = |path: &std::path::PathBuf| {
+        run.environment.cwd.join(home_relative(run.environment.home.as_deref(), path))
+    };
     let paths = |paths: &[std::path::PathBuf]| paths.iter().map(full).collect::<Vec<_>>();
     let mut grants = Map::new();
     if args.allow_network {

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use contract::text::{head, visible};
 use plugins::manifest;
+use plugins::open_plugins::Listed;
+use plugins::plugin::Place;
 use plugins::plugin::Plugin;
 use plugins::problem::Problem as Fault;
 use plugins::state;
@@ -14,9 +16,8 @@ use tools::tool_search;
 
 use crate::args::PluginCommand;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::dialects;
 use crate::assemble::mcp;
-use crate::assemble::plugin_set::{self, requested_access};
+use crate::assemble::plugin_env;
 use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::plugin_switch::{Switch, not_found, switch};
@@ -35,20 +36,20 @@ pub(crate) async fn run(assembly: &Assembly, command: &PluginCommand) -> Outcome
 }
 
 /// The plugins of other systems, and the servers.
-async fn foreign(assembly: &Assembly) -> Result<Vec<dialects::Listed>, Problem> {
-    let dialects = dialects::open(assembly).await?;
-    let mut listed: Vec<dialects::Listed> = Vec::new();
+async fn foreign(assembly: &Assembly) -> Result<Vec<Listed>, Problem> {
+    let dialects = plugin_env::open(assembly).await?;
+    let mut listed: Vec<Listed> = Vec::new();
     for dialect in &dialects {
         let tools = dialect.tools();
-        listed.extend(dialect.listing().into_iter().map(|it| it.weighed(&tools)));
+        listed.extend(dialect.listing().into_iter().map(|it| plugin_env::weighed(it, &tools)));
     }
     futures::future::join_all(dialects.iter().map(|dialect| dialect.shutdown())).await;
-    listed.extend(dialects::initrunner::listing(assembly));
+    listed.extend(plugins::dialects::unopened(&assembly.plugin_env()));
     listed.extend(mcp::listing(assembly)?);
     Ok(listed)
 }
 
-fn list(assembly: &Assembly, foreign: &[dialects::Listed]) -> Outcome {
+fn list(assembly: &Assembly, foreign: &[Listed]) -> Outcome {
     let set = assembly.plugins();
     if assembly.wants_json() {
         let own = set.plugins.iter().map(|plugin| Ok(set.shown(plugin)));
@@ -73,7 +74,7 @@ fn list(assembly: &Assembly, foreign: &[dialects::Listed]) -> Outcome {
         let shown = set.shown(plugin);
         let text = |key: &str| shown[key].as_str().unwrap_or_default().to_owned();
         let description = head(&text("description"), 70).to_owned();
-        let state = dialects::state(plugin).to_owned();
+        let state = plugin.state().to_owned();
         vec![text("name"), text("version"), state, place(plugin), description]
     };
     let mut rows: Vec<Vec<String>> = set.plugins.iter().map(row).collect();
@@ -104,12 +105,12 @@ fn described(fault: &Fault) -> Value {
     json!({"path": fault.path.display().to_string(), "what": fault.what, "hint": fault.hint})
 }
 
-fn show(assembly: &Assembly, name: &str, foreign: &[dialects::Listed]) -> Outcome {
+fn show(assembly: &Assembly, name: &str, foreign: &[Listed]) -> Outcome {
     let (system, plain) = state::split(name);
-    let is_meant = |other: &&dialects::Listed| {
+    let is_meant = |other: &&Listed| {
         other.name == plain && system.is_none_or(|system| system == other.dialect)
     };
-    let own = system.is_none_or(|system| system == plugin_set::OWN);
+    let own = system.is_none_or(|system| system == plugins::plugin_set::OWN);
     let own = assembly.plugins().get(plain).filter(|_| own);
     let mut others = foreign.iter().filter(is_meant);
     if let Some(plugin) = own {
@@ -162,8 +163,8 @@ fn show_own(assembly: &Assembly, plugin: &Plugin) -> Outcome {
     if let Some(tokens) = weight {
         output::line(weight_line(tokens))?;
     }
-    if let Some(open) = requested_access::open(assembly, plugin) {
-        output::hint(&open.hint);
+    if let Some((_, hint)) = assembly.plugin_env().undecided_request(plugin) {
+        output::hint(&hint);
     }
     if !plugin.trusted {
         output::hint("nothing of it is used before you trust it: `brynhild trust`");
@@ -195,7 +196,7 @@ fn weight_line(tokens: usize) -> String {
     format!("what the model reads of its tools: about {tokens} tokens")
 }
 
-fn show_foreign(run: &RunContext, plugin: &dialects::Listed) -> Outcome {
+fn show_foreign(run: &RunContext, plugin: &Listed) -> Outcome {
     if run.wants_json() {
         output::json(plugin)?;
         return Ok(Exit::Done);
@@ -275,7 +276,7 @@ async fn guests(
     assembly: &Assembly,
     named: &Path,
     directory: &Path,
-) -> Result<Vec<dialects::Listed>, Problem> {
+) -> Result<Vec<Listed>, Problem> {
     if directory.join(manifest::FILE).exists() || directory.ends_with(manifest::FILE) {
         return Ok(Vec::new());
     }
@@ -297,7 +298,7 @@ async fn guests(
 }
 
 /// Says of plugins of other systems what there is to say.
-fn validate_guests(run: &RunContext, path: &Path, guests: &[dialects::Listed]) -> Outcome {
+fn validate_guests(run: &RunContext, path: &Path, guests: &[Listed]) -> Outcome {
     let is_ignored = |line: &&String| line.starts_with("ignored") || line.contains(" ignored");
     let errors: Vec<&str> = guests.iter().filter_map(|it| it.failure.as_deref()).collect();
     let exit = if errors.is_empty() { Exit::Done } else { Exit::Failed };
@@ -328,8 +329,25 @@ fn validate_guests(run: &RunContext, path: &Path, guests: &[dialects::Listed]) -
     Ok(exit)
 }
 
+/// The directories and the word for where each comes from, in the order in which they count.
+fn search_paths(assembly: &Assembly) -> Vec<(std::path::PathBuf, &'static str)> {
+    let env = assembly.plugin_env();
+    let word = |place| match place {
+        Place::Global => "global",
+        Place::Configured => "config",
+        Place::Environment => "env",
+        Place::Project => "project",
+        Place::EntryPoint => "entry_points",
+        Place::Flag => "flag",
+    };
+    let mut paths = env.plugin_directories();
+    paths.extend(env.sites().iter().map(|path| (path.clone(), Place::EntryPoint)));
+    paths.sort_by_key(|(_, place)| *place);
+    paths.into_iter().map(|(path, place)| (path, word(place))).collect()
+}
+
 fn paths(assembly: &Assembly) -> Outcome {
-    let paths = plugin_set::search_paths(assembly);
+    let paths = search_paths(assembly);
     let variable = |name: &'static str| (name, assembly.environment.variable(name));
     let variables = [
         variable("BRYNHILD_PLUGIN_PATH"),

@@ -2,14 +2,14 @@
 
 use contract::text::{closest, visible};
 use files::private;
+use plugins::dialects::Named;
+use plugins::env::state_file;
 use plugins::state::{self, State};
 use serde_json::json;
 
 use crate::assemble::assembly::Assembly;
 use crate::assemble::audit::Audit;
-use crate::assemble::dialects::{self, Named};
-use crate::assemble::plugin_set::{self, off_switch, state_file};
-use crate::assemble::run_context::RunContext;
+use crate::assemble::plugin_env;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
@@ -26,7 +26,7 @@ pub(crate) fn switched(assembly: &Assembly, name: &str, on: bool) -> Outcome {
 pub(crate) fn switch(assembly: &Assembly, name: &str, to: Switch) -> Outcome {
     let (system, plain) = state::split(name);
     let is_meant = |it: &Named| it.name == plain && system.is_none_or(|system| system == it.system);
-    let meant: Vec<Named> = dialects::named(assembly).into_iter().filter(is_meant).collect();
+    let meant: Vec<Named> = plugin_env::named(assembly).into_iter().filter(is_meant).collect();
     if meant.is_empty() {
         return Err(not_found(assembly, name));
     }
@@ -70,12 +70,12 @@ pub(crate) fn how(meant: &[Named]) -> String {
 
 /// Stores the switch. Returns true if that changes anything.
 pub(crate) fn write(
-    run: &RunContext,
+    assembly: &Assembly,
     name: &str,
     to: Switch,
     meant: &[Named],
 ) -> Result<bool, Problem> {
-    let file = state_file(run.config_dir()?);
+    let file = state_file(assembly.config_dir()?);
     let cannot = |error: std::io::Error| {
         Problem::failed(format!("cannot write {}: {error}", file.display()))
     };
@@ -90,7 +90,7 @@ pub(crate) fn write(
             // A plugin that is off by default is on only if the file says so.
             let sleeps = |it: &Named| it.state == "disabled" && it.sleeps;
             let wakes = !was_off && meant.iter().any(sleeps);
-            let wakes = wakes && off_switch(run, state::split(name).1).is_none();
+            let wakes = wakes && assembly.plugin_env().off_switch(state::split(name).1).is_none();
             (wakes && state.enabled.insert(name.to_owned())) || was_off
         }
     };
@@ -102,12 +102,12 @@ pub(crate) fn write(
 }
 
 /// The reason why a plugin stays off that was switched on.
-pub(crate) fn still_off(run: &RunContext, name: &str, meant: &[Named]) -> Option<String> {
+pub(crate) fn still_off(assembly: &Assembly, name: &str, meant: &[Named]) -> Option<String> {
     let (system, plain) = state::split(name);
-    if let Some(place) = off_switch(run, plain) {
+    if let Some(place) = assembly.plugin_env().off_switch(plain) {
         return Some(format!("of {place}"));
     }
-    if system.is_some_and(|system| plugin_set::state(run).is_off(system, plain)) {
+    if system.is_some_and(|system| assembly.plugin_env().switches().is_off(system, plain)) {
         return Some(format!("`{plain}` is off for all; `brynhild plugin enable {plain}`"));
     }
     meant.iter().find_map(|it| it.held_off.clone())
@@ -119,7 +119,7 @@ pub(crate) fn not_found(assembly: &Assembly, name: &str) -> Problem {
     } else {
         format!("Plugin '{name}' not found")
     };
-    let named = dialects::named(assembly);
+    let named = plugin_env::named(assembly);
     let known = named.iter().map(|it| it.name.as_str());
     let hint = match closest(state::split(name).1, known) {
         Some(near) => format!("did you mean `{near}`? `brynhild plugin list` shows all"),

@@ -21,13 +21,14 @@ use contract::id::SessionId;
 use contract::message::Usage;
 use contract::policy::Mode;
 use contract::sandbox::Network;
+use plugins::dialects;
+use plugins::open_plugins::Listed;
 use sessions::snapshots::{SessionSnapshots, UndoRequest};
 use tokio::sync::OwnedMutexGuard;
 
 use super::tee::BackgroundLog;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::dialects;
 use crate::assemble::mcp;
 use crate::assemble::permissions::remembered;
 use crate::assemble::session_choice::Keeping;
@@ -429,9 +430,9 @@ impl Requests {
     fn health(&self, assembly: &Assembly) -> Health {
         let set = assembly.plugins();
         let listed = mcp::listing(assembly).unwrap_or_default();
-        let failed = |listed: &dialects::Listed| listed.failure.is_some();
+        let failed = |listed: &Listed| listed.failure.is_some();
         Health {
-            plugins: dialects::active(assembly),
+            plugins: dialects::active(&assembly.plugin_env()),
             servers: listed.iter().filter(|listed| listed.enabled).count(),
             starting: self.background.starting(),
             failed: set.failures().count() + listed.iter().filter(|listed| failed(listed)).count(),

@@ -10,7 +10,6 @@ use crate::typed::{CLOSING, OPENING, typed};
 /// Fields of a request that a hook cannot change: the model, and what it reads.
 const FIXED_FIELDS: [&str; 4] = ["model", "messages", "tools", "stream"];
 
-/// Returns true if no further plugin is asked after this answer.
 pub(super) fn settles(point: &str, answer: &Value) -> bool {
     match point {
         "pre_tool" | "pre_tool_output" => is_blocked(answer),

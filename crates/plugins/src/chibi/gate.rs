@@ -1,5 +1,4 @@
-//! Which calls of our tools the permission hooks are asked about, and in whose words: a plugin
-//! knows chibi's tools by name, and not ours.
+//! The questions for permission hooks, in chibi's words: a plugin does not know our tools by name.
 
 use std::net::IpAddr;
 use std::path::Path;

@@ -25,7 +25,6 @@ use crate::process::{End, Limits};
 use crate::remedy::{Around, remedy};
 
 const USUAL_TIME: Duration = Duration::from_secs(30);
-/// Bytes of a script in which its declared packages are looked for.
 const HEAD: usize = 64 << 10;
 /// Bytes, and lines, of what a plugin said that a message repeats.
 const QUOTED: usize = 300;

@@ -166,7 +166,6 @@ fn returned(hook: &PointHook, session: &str, result: ResultView<'_>) -> Vec<Valu
     vec![payload]
 }
 
-/// The part of an output that the model reads; the whole goes into a file if it is long.
 fn shown(output: &str) -> Cow<'_, str> {
     let count = output.chars().count();
     if count <= STORED_LENGTH {

@@ -6,11 +6,9 @@ use contract::text;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 /// Hears lines: the plugin, and what it says.
-pub(crate) type Listener = Arc<dyn Fn(&str, &str) + Send + Sync>;
+pub type Listener = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
-/// Lines of one run that are shown; the rest is counted.
 const SHOWN_LINES: usize = 1000;
-/// Bytes above which a line is shown in pieces.
 const LINE_LIMIT: usize = 4 << 10;
 const TAIL_LIMIT: usize = 4 << 10;
 

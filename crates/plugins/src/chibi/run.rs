@@ -1,5 +1,4 @@
-//! Runs a plugin's process to its end, with its standard error shown as it comes and the user's
-//! terminal at its disposal.
+//! Runs a plugin's process to its end; shows its standard error, and lends it the user's terminal.
 
 use std::io;
 use std::pin::pin;

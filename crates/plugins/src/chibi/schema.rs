@@ -9,7 +9,6 @@ use super::point::POINTS;
 use crate::hidden;
 use crate::problem::Problem;
 
-/// The longest name of a tool that model APIs take.
 const LONGEST_NAME: usize = 64;
 
 const HINT: &str = "mend what the plugin prints for `--schema`";
@@ -22,9 +21,7 @@ pub(crate) struct Schema {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ToolEntry {
-    /// The name the model calls.
     pub(crate) name: String,
-    /// The name the plugin knows.
     pub(crate) own_name: String,
     pub(crate) description: String,
     pub(crate) parameters: Value,

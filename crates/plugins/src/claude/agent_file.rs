@@ -1,5 +1,4 @@
-//! Agents: a description, a list of tools, and instructions, in a Markdown file of a plugin, of a
-//! project or of the user. They are read and listed; something else puts them to work.
+//! Agents in Markdown files of plugins, projects and the user: description, tools, instructions.
 
 use std::path::{Path, PathBuf};
 
@@ -13,27 +12,21 @@ use crate::problem::Problem;
 
 /// Keys that plugins' agents may not have a say in.
 const REFUSED: [&str; 3] = ["hooks", "mcpServers", "permissionMode"];
-/// Keys without effect.
 const IGNORED: [&str; 7] =
     ["hooks", "mcpServers", "memory", "background", "effort", "isolation", "initialPrompt"];
 const FILES: usize = 2000;
 
-/// An agent as found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentFile {
     /// Its name; `plugin:name` is always its own.
     pub name: String,
     pub description: String,
-    /// The plugin it belongs to; none for the project's and the user's.
     pub plugin: Option<String>,
-    /// The tools that it gets; none for all.
     pub tools: Option<Vec<String>>,
     pub disallowed_tools: Vec<String>,
     pub model: Option<String>,
     pub max_turns: Option<u32>,
-    /// The freedom that it asks for, in the words of these files.
     pub permission_mode: Option<String>,
-    /// Skills whose instructions it begins with.
     pub skills: Vec<String>,
     pub ignored: Vec<&'static str>,
     pub body: String,
@@ -41,7 +34,6 @@ pub struct AgentFile {
 }
 
 impl AgentFile {
-    /// The name that is its own: that of its plugin stands before it.
     pub fn qualified(&self) -> String {
         match &self.plugin {
             Some(plugin) => format!("{plugin}:{}", self.name),
@@ -50,7 +42,6 @@ impl AgentFile {
     }
 }
 
-/// The agents in a directory of the user's, by name, and the problems of others.
 pub fn agents_in(directory: &Path) -> (Vec<AgentFile>, Vec<Problem>) {
     let (mut agents, mut problems) = (Vec::new(), Vec::new());
     let entries = match files::entries(directory, FILES) {

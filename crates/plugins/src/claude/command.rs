@@ -1,5 +1,4 @@
-//! Commands of these plugins: Markdown files whose names are typed, and skills that people may type
-//! too.
+//! Commands of these plugins: Markdown files, and skills that the user may type too.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +9,6 @@ use crate::commands::{Command, Rank, Recipe};
 use crate::hidden;
 use crate::problem::Problem;
 
-/// The values of names between `${` and `}` in a body, as far as the model may read them.
 fn named(body: &str, values: &Values) -> BTreeMap<String, String> {
     let names = body.split("${").skip(1).filter_map(|rest| rest.split_once('}'));
     let value =

@@ -11,7 +11,6 @@ use crate::process::Ended;
 /// Characters of one text that get through.
 const LONGEST: usize = 10_000;
 
-/// Reads the answer of an address. Only a success with JSON decides.
 pub(crate) fn read_answer(event: Event, status: u16, body: &str) -> Reply {
     let mut said = Reply::default();
     if !(200..300).contains(&status) {
@@ -55,7 +54,6 @@ pub(crate) fn read_words(event: Event, words: &str) -> Reply {
 enum Hearing {
     /// Plain words too, where the event hears them.
     Whole,
-    /// JSON alone.
     Decisions,
 }
 

@@ -1,5 +1,4 @@
-//! Markdown files of these plugins, read as tolerantly as they are written: the front matter may
-//! be missing, and values that need quotes often have none.
+//! Markdown files of these plugins, read leniently: front matter and quotes may be missing.
 
 use serde_json::{Map, Value};
 
@@ -31,7 +30,6 @@ pub(crate) fn read(text: &str) -> Result<Document, Error> {
     }
 }
 
-/// The body of a file with an empty front matter.
 fn without_keys(text: &str) -> Option<String> {
     let (_, rest) = text.split_once('\n')?;
     let (block, body) = match rest.strip_prefix("---") {
@@ -74,7 +72,6 @@ impl Document {
         Some(text.trim().to_owned()).filter(|text| !text.is_empty())
     }
 
-    /// The names of a key, in a list or in one text.
     pub(crate) fn names(&self, key: &str) -> Vec<String> {
         match self.keys.get(key) {
             Some(Value::String(text)) => split_tools(text, |c| c == ',' || c.is_whitespace()),

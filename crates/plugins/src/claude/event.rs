@@ -45,7 +45,6 @@ const TABLE: [(&str, Event, Moment); 17] = [
     ("SubagentStop", Event::SubagentStop, Moment::BeforeStop),
 ];
 
-/// Events of Claude Code that do not happen here, with what is missing.
 const MISSING: [(&str, &str); 14] = [
     ("Setup", "there is no setup step"),
     ("MessageDisplay", "what is shown cannot be changed"),
@@ -102,7 +101,6 @@ impl Event {
         !matches!(self, Self::UserPromptSubmit | Self::PostToolBatch | Self::Stop)
     }
 
-    /// Returns true if one of its handlers can end the turn.
     pub(crate) fn can_halt(self) -> bool {
         matches!(
             self,

@@ -1,5 +1,4 @@
-//! Commands that were typed, for the hooks that hear of them when their texts are sent. The shell
-//! lines of a text run after those hooks. Keeps the last few.
+//! The last commands that were typed, for hooks that run before the shell lines of their texts.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +10,6 @@ use crate::commands::SESSION;
 
 const KEPT: usize = 16;
 
-/// A command that was typed, with the text that it stands for.
 #[derive(Clone)]
 pub struct Expanded {
     pub name: String,
@@ -21,7 +19,6 @@ pub struct Expanded {
     pub lines: Vec<PromptLine>,
 }
 
-/// The commands that were typed last.
 #[derive(Default)]
 pub struct Expansions(Mutex<VecDeque<Expanded>>);
 

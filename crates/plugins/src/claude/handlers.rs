@@ -1,5 +1,4 @@
-//! Hooks as `hooks.json` and `settings.json` write them: events, matchers, handlers. What cannot
-//! be run here is told with the reason, and costs nothing else.
+//! Hooks in `hooks.json` and `settings.json`: events, matchers, handlers.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,12 +12,10 @@ use super::permission_rule::PermissionRule;
 use super::values::{Reader, Values};
 use crate::hooks::pattern::NameMatcher;
 
-/// How long a model may take that is asked.
 const QUESTION: Duration = Duration::from_secs(30);
 /// Characters of a command by which people know it.
 const LONGEST: usize = 60;
 const LONGEST_ABOUT: usize = 100;
-/// How long an agent may take that looks into something.
 const INQUIRY: Duration = Duration::from_mins(1);
 
 #[derive(Clone, Debug)]
@@ -52,7 +49,6 @@ pub(crate) enum Program {
     Address {
         url: String,
         headers: BTreeMap<String, String>,
-        /// The variables that headers may hold.
         variables: Vec<String>,
     },
     Question {
@@ -93,7 +89,6 @@ impl Program {
         }
     }
 
-    /// Returns true if it needs [`super::HookServices`].
     pub(crate) fn needs_services(&self) -> bool {
         matches!(self, Self::Inquiry { .. } | Self::Tool { .. })
     }
@@ -102,7 +97,6 @@ impl Program {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
     ForEnd,
-    /// No; its output has no effect.
     No,
     /// No; if it ends with exit code 2, the model reads its output.
     Woken,
@@ -258,7 +252,6 @@ fn tool(keys: &Map<String, Value>, values: &Values) -> Result<Program, String> {
     Ok(Program::Tool { server, tool, input })
 }
 
-/// A value with the directories and options that its texts name.
 fn put_into(value: &Value, values: &Values) -> Value {
     match value {
         Value::String(text) => values.put_into(text, Reader::Program).into(),

@@ -1,5 +1,4 @@
-//! The events of Claude Code that an occurrence is: what their matchers look at, and what handlers
-//! read.
+//! The events of Claude Code for an occurrence: names for matchers, input for handlers.
 
 use contract::event::CallOutcome;
 use contract::hook::{CompactCause, HookContext, Notification};
@@ -17,9 +16,7 @@ use crate::typed::typed;
 pub(crate) struct Happening<'a> {
     pub(crate) event: Event,
     pub(crate) scene: &'a HookContext,
-    /// The names that matchers look at.
     pub(crate) names: Vec<String>,
-    /// The fields that handlers read beside those of all events.
     pub(crate) input: Map<String, Value>,
 }
 

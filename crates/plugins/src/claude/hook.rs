@@ -1,5 +1,4 @@
-//! The handlers of one plugin, or of the project, at work: all that fit run at once, and what they
-//! say is folded.
+//! Runs the handlers of one plugin or of the project side by side, and merges their replies.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -25,7 +24,6 @@ use crate::hooks::moment::{Listener, Occurrence, Reply};
 use crate::hooks::{Ask, HookHost};
 use crate::rest;
 
-/// The dependencies of handlers.
 pub struct Settings {
     pub host: HookHost,
     /// Holds the transcripts while conversations go on.
@@ -41,9 +39,7 @@ pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) transcripts: Arc<Transcripts>,
     mode: Mutex<Mode>,
-    /// Those that nobody waits for.
     behind: Mutex<JoinSet<()>>,
-    /// The texts of those for the model.
     waiting: Arc<Mutex<Vec<String>>>,
     pub(crate) ask: OnceLock<Arc<dyn Ask>>,
     pub(crate) services: OnceLock<Arc<dyn HookServices>>,
@@ -90,7 +86,6 @@ pub(crate) struct Handlers {
     pub(crate) values: Values,
     pub(crate) list: Vec<Handler>,
     pub(crate) shared: Arc<Shared>,
-    /// Why the turn must end.
     pub(crate) halt: Arc<Mutex<Option<String>>>,
 }
 
@@ -186,7 +181,6 @@ impl Handlers {
         (self.shared.settings.host.notice)(format!("{}: {text}", self.title));
     }
 
-    /// Runs a handler that nobody waits for.
     fn leave(&self, run: Run) {
         let waiting = Arc::clone(&self.shared.waiting);
         let mut behind = self.shared.behind.lock().unwrap_or_else(PoisonError::into_inner);

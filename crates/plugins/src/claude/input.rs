@@ -1,5 +1,4 @@
-//! The standard input of a handler, in the words of Claude Code: tool names, argument keys and
-//! results as scripts know them.
+//! The standard input of a handler, with Claude Code's names of tools, arguments and results.
 
 use std::ops::Range;
 use std::path::Path;
@@ -13,7 +12,6 @@ use serde_json::{Map, Value, json};
 
 use super::event::Event;
 
-/// The name under which scripts know a tool.
 pub(crate) fn tool_name(tool: &str) -> &str {
     if tool == "LearnSkill" { "Skill" } else { tool }
 }

@@ -8,39 +8,17 @@ use serde_json::{Map, Value};
 use crate::files::{self, Boundary};
 use crate::plugin::Manifest;
 use crate::problem::Problem;
+use crate::words::Words;
 
 pub(crate) const FILE: &str = ".claude-plugin/plugin.json";
 
-/// Bytes that a JSON file may have.
 const LIMIT: usize = 1 << 20;
 
-/// Keys of a manifest that are understood or of no consequence.
-const KNOWN: [&str; 24] = [
-    "$schema",
-    "name",
-    "displayName",
-    "version",
-    "description",
-    "author",
-    "homepage",
-    "repository",
-    "license",
-    "keywords",
-    "metadata",
-    "defaultEnabled",
-    "skills",
-    "commands",
-    "agents",
-    "hooks",
-    "mcpServers",
-    "userConfig",
-    "workflows",
-    "outputStyles",
-    "lspServers",
-    "experimental",
-    "channels",
-    "dependencies",
-];
+const KNOWN: Words = Words(
+    "$schema name displayName version description author homepage repository license keywords \
+     metadata defaultEnabled skills commands agents hooks mcpServers userConfig workflows \
+     outputStyles lspServers experimental channels dependencies",
+);
 
 /// Parts that other programs load and this one does not, by key and by what lies in the directory.
 const UNUSED: [(&str, &str, &str); 9] = [
@@ -58,11 +36,8 @@ const UNUSED: [(&str, &str, &str); 9] = [
 /// The kind of a plugin's directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// It has a manifest in `.claude-plugin`.
     Claude,
-    /// It has a `plugin.json` of Agent Plugins.
     Portable,
-    /// It has parts and no manifest.
     #[default]
     Bare,
 }
@@ -84,7 +59,6 @@ pub(crate) enum Given {
     Inline(Value),
 }
 
-/// The contents of a manifest, and the places of the parts.
 #[derive(Clone, Debug, Default)]
 pub struct Declared {
     pub form: Form,
@@ -182,7 +156,7 @@ fn claude(root: &Path) -> Result<Declared, Problem> {
         None | Some(Value::Null) => Value::Null,
         Some(_) => return Err(wrong("`userConfig` is not an object".to_owned())),
     };
-    for key in keys.keys().filter(|key| !KNOWN.contains(&key.as_str())) {
+    for key in keys.keys().filter(|key| !KNOWN.has(key)) {
         declared.ignored.push(format!("`{key}` in the manifest: the key is not known"));
     }
     let unused = UNUSED.iter().filter(|(key, ..)| keys.contains_key(*key));
@@ -250,7 +224,6 @@ impl Keys<'_> {
         })
     }
 
-    /// The paths of a key: one, or a list of them.
     fn paths(&self, key: &str) -> Result<Option<Vec<PathBuf>>, String> {
         let texts = match self.keys.get(key) {
             None | Some(Value::Null) => return Ok(None),
@@ -288,7 +261,6 @@ impl Keys<'_> {
         Ok(place)
     }
 
-    /// The documents of a key: a file, an object, or a list of either.
     fn given(&self, key: &str) -> Result<Vec<Given>, String> {
         let one = |value: &Value| match value {
             Value::String(path) => Ok(Given::File(self.path(key, path)?)),

@@ -242,7 +242,6 @@ impl Directories<'_> {
         Ok(self.data.join(path))
     }
 
-    /// A path of the plugin's directory, links included.
     fn inside(&self, path: &str) -> Result<PathBuf, String> {
         let full = self.root.join(path);
         let real = full.canonicalize().unwrap_or_else(|_| full.clone());

@@ -1,5 +1,4 @@
-//! Tries handlers on something that did not happen, one by one, so that the user sees what each
-//! says.
+//! Tries handlers on an event that did not happen, one by one.
 
 use contract::event::{CallOutcome, Subconversation};
 use contract::hook::Notification;
@@ -17,7 +16,6 @@ use crate::hooks::moment::Reply;
 use crate::hooks::rehearsal::{Pretended, Rehearsal};
 
 impl ClaudeHooks {
-    /// The outcome of each handler of an event; none if there is no such event.
     pub async fn rehearse(&self, what: Pretended<'_>) -> Option<Vec<Value>> {
         let event = Event::of(what.event).ok()?;
         let output = if event == Event::PostToolUseFailure {

@@ -1,5 +1,4 @@
-//! Handlers that ask somebody in place of starting something: an address that the plugin may reach,
-//! or a model.
+//! Handlers that ask an address that the plugin may reach, or a model.
 
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
@@ -22,7 +21,6 @@ const PATIENCE: Duration = Duration::from_hours(24);
 pub(super) struct Post<'a> {
     pub(super) url: &'a str,
     pub(super) headers: &'a BTreeMap<String, String>,
-    /// The variables that headers may hold.
     pub(super) variables: &'a [String],
     pub(super) network: &'a Network,
 }

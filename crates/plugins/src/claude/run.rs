@@ -109,8 +109,7 @@ impl Run {
         Ok(decision::read(self.handler.event, &ended))
     }
 
-    /// A shell's line with the directories put in if they are plain words; otherwise the shell finds
-    /// them in its environment variables.
+    /// Puts directories into a shell's line if they are plain words; else they are in its variables.
     fn line(&self, line: &str) -> String {
         let is_plain = |path: &Path| {
             let path = path.to_string_lossy();

@@ -4,7 +4,6 @@ use serde_json::{Map, Value, json};
 
 use super::values::{Reader, Values};
 
-/// The servers of a document, with or without the usual wrapper.
 pub(crate) fn read(document: &Value, values: &Values) -> Result<Map<String, Value>, String> {
     let entries = match document.get("mcpServers") {
         Some(Value::Object(entries)) => entries,

@@ -1,5 +1,4 @@
-//! Services for handlers: a call of an MCP tool, or an agent that looks into something. Their
-//! implementation sees to rules and sandbox.
+//! Services for handlers: calls of MCP tools, and agents. The implementation applies the rules.
 
 use async_trait::async_trait;
 use contract::policy::Mode;
@@ -11,7 +10,6 @@ use crate::hooks::template::{fill, lookup};
 /// could go on without end.
 pub const SERVICE_SESSION: &str = "hook-aide";
 
-/// A call of an MCP tool for a handler.
 #[derive(Clone, Debug, PartialEq)]
 pub struct McpCall {
     /// The plugin whose handler it is; none for the project's.

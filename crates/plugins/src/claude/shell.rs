@@ -16,7 +16,6 @@ const PATIENCE: Duration = Duration::from_mins(2);
 /// Bytes of what it prints that get into a prompt.
 const LONGEST: usize = 30_000;
 
-/// The output of a line on both streams. One that fails says so at the end.
 pub async fn output(
     sandbox: &dyn Sandbox,
     profile: &Profile,

@@ -1,5 +1,4 @@
-//! The transcript that hooks read: one JSON object a line, written as the conversation goes on and
-//! deleted with it. It holds what hooks are asked about: prompts, calls, results, last words.
+//! The transcript that hooks read: JSON lines, deleted with the conversation.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -40,12 +39,10 @@ impl Transcripts {
         Self { directory, written: Mutex::default() }
     }
 
-    /// The file of a session's own conversation, created if missing; none if that fails.
     pub(crate) fn file(&self, scene: &HookContext) -> Option<PathBuf> {
         self.made(scene.session.as_str())
     }
 
-    /// The file of the conversation within a session that a scene belongs to.
     pub(crate) fn file_within(&self, scene: &HookContext) -> Option<PathBuf> {
         let within = scene.within.as_ref()?;
         self.made(&format!("{}-agent-{}", scene.session, within.call))

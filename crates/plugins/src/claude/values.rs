@@ -13,7 +13,6 @@ pub(crate) struct Choice {
     pub(crate) key: String,
     /// Its value as text; none where the user gave none and there is no usual one.
     pub(crate) value: Option<String>,
-    /// True if it stays out of texts for the model.
     pub(crate) is_sensitive: bool,
 }
 

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::words::shell_commands;
+
 /// A piece of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
@@ -15,14 +17,12 @@ pub enum Piece {
 
 pub(crate) struct Blanks<'a> {
     pub(crate) typed: &'a str,
-    /// The names that the command gives them, in order.
     pub(crate) names: &'a [String],
-    /// The values of `${NAME}`.
     pub(crate) variables: &'a BTreeMap<String, String>,
 }
 
 pub(crate) fn fill(body: &str, blanks: &Blanks<'_>) -> Vec<Piece> {
-    let words = split(blanks.typed);
+    let words = shell_commands(blanks.typed, "").concat();
     let mut used = false;
     let mut pieces: Vec<Piece> = Vec::new();
     for piece in apart(body) {
@@ -79,7 +79,6 @@ fn apart(body: &str) -> Vec<Piece> {
     pieces
 }
 
-/// Looks for commands and files in one line: at its beginning, or after a blank.
 fn line_apart(line: &str, text: &mut String, pieces: &mut Vec<Piece>) {
     let mut rest = line;
     let mut is_start = true;
@@ -112,7 +111,6 @@ fn line_apart(line: &str, text: &mut String, pieces: &mut Vec<Piece>) {
     }
 }
 
-/// A text with its blanks filled in. `used` becomes true where one of them was for typed words.
 fn filled(text: &str, blanks: &Blanks<'_>, words: &[String], used: &mut bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -134,7 +132,6 @@ fn filled(text: &str, blanks: &Blanks<'_>, words: &[String], used: &mut bool) ->
     out
 }
 
-/// The blank at the head of a text: its length, and what it stands for.
 fn blank(
     text: &str,
     blanks: &Blanks<'_>,
@@ -171,30 +168,6 @@ fn blank(
     let position = blanks.names.iter().position(|known| known == name)?;
     *used = true;
     Some((name.len() + 1, words.get(position).cloned().unwrap_or_default()))
-}
-
-/// Words as a shell splits them: blanks separate, quotes hold together.
-pub(crate) fn split(text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    let mut characters = text.chars();
-    while let Some(c) = characters.next() {
-        match (c, quote) {
-            (c, Some(open)) if c == open => quote = None,
-            ('\\', None | Some('"')) => {
-                word.get_or_insert_default().extend(characters.next());
-            }
-            ('"' | '\'', None) => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            (c, None) if c.is_whitespace() => words.extend(word.take()),
-            (c, _) => word.get_or_insert_default().push(c),
-        }
-    }
-    words.extend(word);
-    words
 }
 
 #[cfg(test)]

@@ -8,26 +8,20 @@ use super::pieces::{self, Blanks, Piece};
 /// The placeholder for the session's id in a text that is made before the session is known.
 pub const SESSION: &str = "${CLAUDE_SESSION_ID}";
 
-/// The conversation that a command is typed into.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Here<'a> {
     pub session: Option<&'a str>,
     pub effort: Option<&'a str>,
 }
 
-/// How the text of a command is filled in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recipe {
-    /// Tools that it wants to use without a question.
     pub allowed_tools: Vec<String>,
     pub model: Option<String>,
-    /// The directory whose files it may name beside those of the project.
     pub root: PathBuf,
-    /// The environment variables of its shell lines.
     pub env: BTreeMap<String, String>,
     pub(crate) names: Vec<String>,
     pub(crate) directory: PathBuf,
-    /// The values of names between `${` and `}` in its text.
     pub(crate) values: BTreeMap<String, String>,
 }
 

@@ -9,14 +9,12 @@ use crate::problem::Problem;
 /// The right to take another command's name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rank {
-    /// It takes the name of earlier ones.
     #[default]
     Full,
     /// It only gets a name that is free.
     Guest,
 }
 
-/// The commands by what is typed.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     commands: Vec<Command>,

@@ -1,7 +1,6 @@
 //! Fills in the blanks of a command's text: `{{env.NAME}}` first, then `{{args}}`, then `{{cwd}}`.
 //! So words that the user typed are not searched for variables.
 
-/// The values of blanks.
 #[derive(Clone, Copy)]
 pub struct Blanks<'a> {
     pub args: &'a str,
@@ -14,11 +13,9 @@ pub struct Blanks<'a> {
 pub enum Variable {
     Value(String),
     Unset,
-    /// It holds a secret, which no prompt may hold.
     Secret,
 }
 
-/// A text with its blanks filled in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rendered {
     pub text: String,

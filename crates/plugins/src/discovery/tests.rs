@@ -16,9 +16,9 @@ fn add(root: &Path, directory: &str, name: &str, version: &str) {
     );
 }
 
-fn found(places: &Places) -> Found {
+fn found(places: &[(PathBuf, Place)]) -> Found {
     let (directories, mut index) = (Directories::default(), Index::default());
-    discover(places, Known { directories: &directories, index: &mut index }, &|_, _| Trust::Given)
+    discover(places, (&directories, &mut index), &|_, _| Trust::Given)
 }
 
 fn versions(found: &Found) -> Vec<String> {
@@ -34,26 +34,26 @@ fn later_directories_override_earlier_ones() {
         add(root, &format!("{place}/{place}"), place, "1");
     }
     let at = |name: &str| root.join(name);
-    let mut places = Places {
-        global: Some(at("global")),
-        configured: vec![at("configured")],
-        environment: vec![at("environment")],
-        project: Some(at("project")),
-        flag: vec![at("flag")],
-    };
-    let winner = |places: &Places| {
+    let mut places = vec![
+        (at("global"), Place::Global),
+        (at("configured"), Place::Configured),
+        (at("environment"), Place::Environment),
+        (at("project"), Place::Project),
+        (at("flag"), Place::Flag),
+    ];
+    let winner = |places: &[(PathBuf, Place)]| {
         let found = found(places);
         found.plugins.iter().find(|it| it.name() == "same").unwrap().manifest.version.clone()
     };
     assert_eq!(found(&places).plugins.len(), 6);
     assert_eq!(winner(&places), "flag");
-    places.flag.clear();
+    places.pop();
     assert_eq!(winner(&places), "project");
-    places.project = None;
+    places.pop();
     assert_eq!(winner(&places), "environment");
-    places.environment.clear();
+    places.pop();
     assert_eq!(winner(&places), "configured");
-    places.configured.clear();
+    places.pop();
     assert_eq!(winner(&places), "global");
 }
 
@@ -61,7 +61,7 @@ fn later_directories_override_earlier_ones() {
 fn named_plugin_directory_is_loaded_itself() {
     let directory = tempfile::tempdir().unwrap();
     add(directory.path(), "one", "one", "1");
-    let places = Places { environment: vec![directory.path().join("one")], ..Places::default() };
+    let places = [(directory.path().join("one"), Place::Environment)];
     assert_eq!(versions(&found(&places)), ["one 1"]);
 }
 
@@ -71,7 +71,7 @@ fn symlinked_directories_are_followed_once() {
     add(elsewhere.path(), "real", "linked", "1");
     symlink(elsewhere.path().join("real"), directory.path().join("link")).unwrap();
     symlink("nowhere", directory.path().join("dangling")).unwrap();
-    let places = Places { global: Some(directory.path().to_path_buf()), ..Places::default() };
+    let places = [(directory.path().to_path_buf(), Place::Global)];
     let found = found(&places);
     assert_eq!(versions(&found), ["linked 1"]);
     assert_eq!(found.plugins[0].root, elsewhere.path().canonicalize().unwrap().join("real"));
@@ -86,12 +86,11 @@ fn invalid_plugin_is_reported_if_named() {
     write(root, "ending/plugin.yml", "name: x");
     write(root, "notes/README.md", "nothing");
     write(root, "file", "nothing");
-    let places = Places {
-        global: Some(root.to_path_buf()),
-        environment: vec![root.join("none")],
-        flag: vec![root.join("notes")],
-        ..Places::default()
-    };
+    let places = [
+        (root.to_path_buf(), Place::Global),
+        (root.join("none"), Place::Environment),
+        (root.join("notes"), Place::Flag),
+    ];
     let found = found(&places);
     assert_eq!(versions(&found), ["good 1"]);
     let words: Vec<String> = found.problems.iter().map(ToString::to_string).collect();
@@ -109,14 +108,9 @@ fn untrusted_plugin_is_listed_unread() {
     add(root, "global/mine", "mine", "1");
     write(root, "project/mine/plugin.yaml", "name: [ never parsed");
     add(root, "project/theirs", "something-else", "9");
-    let places = Places {
-        global: Some(root.join("global")),
-        project: Some(root.join("project")),
-        ..Places::default()
-    };
+    let places = [(root.join("global"), Place::Global), (root.join("project"), Place::Project)];
     let (directories, mut index) = (Directories::default(), Index::default());
-    let known = Known { directories: &directories, index: &mut index };
-    let found = discover(&places, known, &|_, place| match place {
+    let found = discover(&places, (&directories, &mut index), &|_, place| match place {
         Place::Project => Trust::Missing,
         _ => Trust::Given,
     });
@@ -129,11 +123,11 @@ fn untrusted_plugin_is_listed_unread() {
 fn named_directory_without_manifest_is_a_plugin() {
     let directory = tempfile::tempdir().unwrap();
     write(directory.path(), "My Things/skills/a/SKILL.md", "");
-    let places = Places { flag: vec![directory.path().join("My Things")], ..Places::default() };
+    let places = [(directory.path().join("My Things"), Place::Flag)];
     let found = found(&places);
     assert_eq!(versions(&found), ["my-things 0.0.0"]);
     assert!(found.problems.is_empty() && found.notes.len() == 1);
-    let places = Places { global: Some(directory.path().to_path_buf()), ..Places::default() };
+    let places = [(directory.path().to_path_buf(), Place::Global)];
     assert!(super::tests::found(&places).plugins.is_empty());
 }
 
@@ -141,7 +135,7 @@ fn named_directory_without_manifest_is_a_plugin() {
 fn directory_of_tool_type_files_is_accepted() {
     let directory = tempfile::tempdir().unwrap();
     write(directory.path(), "types/redis.py", "@register_tool('redis', Config)\n");
-    let places = Places { flag: vec![directory.path().join("types")], ..Places::default() };
+    let places = [(directory.path().join("types"), Place::Flag)];
     let found = found(&places);
     assert!(found.plugins.is_empty() && found.problems.is_empty(), "{:?}", found.problems);
 }

@@ -102,7 +102,6 @@ impl Environment {
     }
 }
 
-/// The directories of packages below a prefix, whatever version of Python they are for.
 fn libraries(prefix: &Path) -> Vec<PathBuf> {
     let mut directories = Vec::new();
     for library in ["lib", "lib64"] {

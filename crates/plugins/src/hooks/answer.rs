@@ -5,17 +5,12 @@ use serde_json::{Map, Value};
 
 use super::event::Event;
 use super::moment::Reply;
+use crate::words::Words;
 
-const TEXTS: [&str; 8] = [
-    "message",
-    "modified_output",
-    "modified_message",
-    "modified_response",
-    "modified_strategy",
-    "summary",
-    "inject_system_message",
-    "context_injection",
-];
+const TEXTS: Words = Words(
+    "message modified_output modified_message modified_response modified_strategy summary \
+     inject_system_message context_injection",
+);
 
 /// A hook's whole answer, checked: it holds known keys alone, and no nulls. A text that is there
 /// counts, also if it is empty.

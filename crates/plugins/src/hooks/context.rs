@@ -15,7 +15,6 @@ use super::moment::Occurrence;
 /// Bytes of one variable. A system lets none be longer than 128 kB.
 const VARIABLE_LIMIT: usize = 100_000;
 
-/// The end of an environment variable whose value did not fit.
 const CUT: &str = "[cut here: the whole value is in the JSON on standard input]";
 
 #[derive(Clone, Debug)]
@@ -145,7 +144,6 @@ pub(crate) fn tool_result(success: bool, output: &str, error: Option<&str>) -> V
     json!({"success": success, "output": output, "error": error})
 }
 
-/// JSON in which every character is ASCII.
 fn ascii_json(value: &Value) -> String {
     let mut out = String::new();
     for c in value.to_string().chars() {
@@ -160,7 +158,6 @@ fn ascii_json(value: &Value) -> String {
     out
 }
 
-/// A value that a system takes as a variable.
 fn fitted(mut value: String) -> String {
     // No program can be given one.
     value.retain(|c| c != '\0');

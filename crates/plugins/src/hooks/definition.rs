@@ -1,5 +1,4 @@
-//! The reader of `hooks.yaml`. An entry that makes no sense costs itself and one message; the others
-//! stay. Nothing is run, and no path is looked at.
+//! The reader of `hooks.yaml`. A bad entry costs itself and one message. Runs nothing.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,25 +12,14 @@ use serde_json::Value;
 use super::event::{self, Event};
 use super::matching::Matcher;
 use crate::problem::Problem;
+use crate::words::Words;
 
 const USUAL_TIME: Duration = Duration::from_secs(30);
 
 const LONGEST_TIME: f64 = 86_400.0;
 
-const KEYS: [&str; 12] = [
-    "name",
-    "type",
-    "event",
-    "command",
-    "script",
-    "prompt",
-    "model",
-    "match",
-    "message",
-    "timeout",
-    "enabled",
-    "on_failure",
-];
+const KEYS: Words =
+    Words("name type event command script prompt model match message timeout enabled on_failure");
 
 #[derive(Clone, Debug)]
 pub(crate) struct Definition {
@@ -39,7 +27,6 @@ pub(crate) struct Definition {
     pub(crate) name: String,
     pub(crate) action: Action,
     pub(crate) matcher: Matcher,
-    /// The reason of a hook that blocks and gives none.
     pub(crate) message: Option<String>,
     pub(crate) timeout: Timeout,
     pub(crate) enabled: bool,
@@ -51,12 +38,9 @@ pub(crate) struct Definition {
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
     Command(String),
-    /// Runs a program that speaks JSON.
     Script(PathBuf),
     Prompt {
-        /// The question, with `{{name}}` for what happened.
         prompt: String,
-        /// The model; the conversation's where none.
         model: Option<String>,
     },
     /// Blocks whatever it could have been about, and says what is wrong with its definition.
@@ -101,10 +85,8 @@ pub(crate) struct File {
     pub(crate) problems: Vec<Problem>,
 }
 
-/// The treatment of a guard that makes no sense.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Broken {
-    /// It blocks whatever it could have been about.
     Blocks,
     IsLeftOut,
 }
@@ -158,7 +140,6 @@ fn kind(node: &Node) -> &'static str {
     }
 }
 
-/// The truth value, in all the ways in which YAML has written one.
 fn truth(node: &Node) -> Option<bool> {
     match &node.content {
         Content::Scalar(Value::Bool(truth)) => Some(*truth),
@@ -184,7 +165,6 @@ struct Reader<'a> {
     file: File,
 }
 
-/// The events whose hooks can stop something.
 const EVERY_GUARD: [Event; 3] = [Event::UserPromptSubmit, Event::PreMessage, Event::PreToolUse];
 
 /// Why an entry is left out: its line, what is wrong, what to do.
@@ -430,10 +410,10 @@ impl Reader<'_> {
     fn odd_keys(&mut self, event: Event, entry: &Entry, definition: &Definition) {
         let name = &definition.name;
         for (key, node) in entry.pairs {
-            if !KEYS.contains(&key.as_str()) {
+            if !KEYS.has(key) {
                 let hint = match closest(key, KEYS) {
                     Some(meant) => format!("did you mean `{meant}`?"),
-                    None => format!("there are {}", KEYS.join(", ")),
+                    None => format!("there are {}", KEYS.0.replace(' ', ", ")),
                 };
                 self.report(
                     node.place.line,
@@ -462,7 +442,6 @@ struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// The value of a key; the last one where it stands twice, none where it is empty.
     fn get(&self, key: &str) -> Option<&Node> {
         let found = self.pairs.iter().rev().find(|(name, _)| name == key);
         found.map(|(_, node)| node).filter(|node| !node.is_null())

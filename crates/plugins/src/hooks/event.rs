@@ -21,8 +21,7 @@ pub enum Event {
     Error,
 }
 
-/// The name of each event in `hooks.yaml`, the moment at which it happens (none for plugins' own
-/// events), and the names that a `match` of its hooks can speak of beside [`SHARED_FIELDS`].
+/// Each event's name and moment (none for plugins' own), and fields for `match` beside shared ones.
 const TABLE: [(&str, Option<Moment>, &[&str]); 12] = [
     ("plugin_init", None, &[]),
     ("plugin_shutdown", None, &[]),
@@ -42,12 +41,10 @@ const TABLE: [(&str, Option<Moment>, &[&str]); 12] = [
     ("error", Some(Moment::Notification), &["error", "error_type"]),
 ];
 
-/// The names that a `match` of any hook can speak of.
 const SHARED_FIELDS: [&str; 7] =
     ["event", "session_id", "cwd", "agent", "agent_id", "plugin_name", "plugin_path"];
 
 impl Event {
-    /// All of them, in the order of a session.
     pub const ALL: [Self; 12] = [
         Self::PluginInit,
         Self::PluginShutdown,

@@ -37,8 +37,7 @@ impl From<HookError> for Failed {
 }
 
 impl Failed {
-    /// The failure of a process that was not started. A shell is no program that a hook names: where it cannot be
-    /// started, nothing can.
+    /// A shell is no program that a hook names: if it cannot be started, nothing can.
     fn at_start(error: SandboxError, program: &Path) -> Self {
         let is_shell = [Path::new("/bin/sh"), Path::new("/bin/bash")].contains(&program);
         match Self::from(error) {
@@ -52,8 +51,7 @@ impl From<SandboxError> for Failed {
     fn from(error: SandboxError) -> Self {
         match error {
             SandboxError::Refused(why) => Self::Refused(why),
-            // A program that the hook names and that is not there is its own affair; that nothing can
-            // be started is not.
+            // A missing program that the hook names is its own affair.
             SandboxError::Start { ref source, .. }
                 if source.kind() == std::io::ErrorKind::NotFound =>
             {

@@ -18,7 +18,6 @@ use crate::confine::{granted, home_among};
 use crate::plugin::Plugin;
 use crate::process::Ended;
 
-/// Runs hooks.
 pub struct HookHost {
     pub sandbox: Arc<dyn Sandbox>,
     /// True if it confines them; the hooks of a plugin that is not confined have the user's home.
@@ -26,7 +25,6 @@ pub struct HookHost {
     pub surroundings: Surroundings,
     /// The profile of the model's commands, for hooks of the user and of a trusted project.
     pub profile: Profile,
-    /// Holds a directory for each plugin's data.
     pub data: PathBuf,
     pub notice: Notice,
     pub reported: Reported,
@@ -41,14 +39,12 @@ pub type Notice = Arc<dyn Fn(String) + Send + Sync>;
 #[derive(Clone, Default)]
 pub struct Reported(Arc<Mutex<BTreeSet<String>>>);
 
-/// Tokens that a model may answer a hook with.
 pub const REPLY_TOKENS: u64 = 500;
 
 /// Puts a question to a model.
 #[async_trait]
 pub trait Ask: Send + Sync {
-    /// The whole reply of a model, at most [`REPLY_TOKENS`] long; of the conversation's own if none
-    /// is named.
+    /// The whole reply of a model, at most [`REPLY_TOKENS`] long; of the conversation's if none is named.
     async fn ask(&self, model: Option<&str>, prompt: &str) -> Result<String, String>;
 }
 
@@ -73,14 +69,12 @@ pub(crate) struct Launch<'a> {
     pub(crate) mode: Mode,
     pub(crate) cwd: &'a Path,
     pub(crate) env: BTreeMap<String, String>,
-    /// Files and directories that it may read beside those of its owner.
     pub(crate) readable: &'a [PathBuf],
     pub(crate) input: &'a [u8],
 }
 
 impl HookHost {
-    /// The files that must not change while a hook runs. Fails if the project is no longer what the user
-    /// trusts.
+    /// The files that must not change while a hook runs. Fails if the project is not trusted any more.
     pub(crate) fn trusted(&self, owner: &Owner) -> Result<Vec<Fixed>, Failed> {
         match owner {
             Owner::Project => self.trust.ask().map_err(Failed::Refused),

@@ -28,7 +28,6 @@ pub struct Ledger {
 #[derive(Debug, Default)]
 struct Page {
     tools: BTreeMap<String, Metrics>,
-    /// By the position of the hook that added it.
     injections: BTreeMap<usize, Value>,
 }
 
@@ -37,7 +36,6 @@ struct Metrics {
     calls: u64,
     successes: u64,
     milliseconds: f64,
-    /// Seconds since 1970.
     last_used: Option<f64>,
 }
 

@@ -1,5 +1,4 @@
-//! The beginning and the end of plugins: what they declared to run then. Neither can fail for the
-//! caller, and the end is over after a fixed time.
+//! The beginning and the end of plugins. Neither can fail for the caller; the end has a time limit.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,8 +15,7 @@ use super::yaml_hook::YamlHook;
 /// How long the ends of all plugins together may take.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// The hooks of plugins for their beginnings and ends. Those that share a [`super::Ledger`] know of each
-/// other: a plugin begins once, and ends once.
+/// The hooks for beginnings and ends of plugins. With one [`super::Ledger`] a plugin begins once.
 #[derive(Clone)]
 pub struct Lifecycle {
     plugins: BTreeMap<String, Vec<Arc<YamlHook>>>,

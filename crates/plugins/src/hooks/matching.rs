@@ -8,7 +8,6 @@ use serde_json::{Map, Number, Value};
 use super::pattern::Pattern;
 use super::template::lookup;
 
-/// The conditions of a hook; none fits everything.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Matcher(Vec<(String, Condition)>);
 

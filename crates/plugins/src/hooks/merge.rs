@@ -73,7 +73,6 @@ pub(crate) fn too_large(path: &Path) -> Problem {
 }
 
 impl Merged {
-    /// The text of a file; nothing where it is missing and may be.
     fn read(&mut self, path: &Path, missing: Missing) -> Result<Option<String>, Problem> {
         self.files.push(path.to_owned());
         match files::read(path, Boundary::Anywhere, FILE_LIMIT) {

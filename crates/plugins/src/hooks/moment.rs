@@ -19,15 +19,10 @@ use serde_json::Value;
 pub(crate) enum Occurrence<'a> {
     Notification(&'a Notification),
     Prompt(&'a str),
-    /// A prompt on its way to the model.
     Message(&'a str),
-    /// The system prompt, before hooks add to it.
     SystemPrompt(&'a str),
     Request(&'a Request),
-    ModelReply {
-        prompt: &'a str,
-        reply: &'a str,
-    },
+    ModelReply { prompt: &'a str, reply: &'a str },
     Call(CallView<'a>),
     CallResult(ResultView<'a>),
     Compaction(CompactView<'a>),
@@ -38,16 +33,12 @@ pub(crate) enum Occurrence<'a> {
 pub(crate) struct Reply {
     /// Why it must not happen; at the end of a turn, why the turn goes on.
     pub(crate) block: Option<String>,
-    /// Why everything should stop.
     pub(crate) stop: Option<String>,
-    /// Why a user should decide.
     pub(crate) ask: Option<String>,
     /// True if a prompt is dropped without a word.
     pub(crate) skip: bool,
-    /// The result of a call that does not run.
     pub(crate) answer: Option<String>,
     pub(crate) input: Option<Value>,
-    /// The prompt, model reply or result in place of the one that was given.
     pub(crate) text: Option<String>,
     pub(crate) system_prompt: ContextVerdict,
     pub(crate) request: RequestVerdict,

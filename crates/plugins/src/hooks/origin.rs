@@ -30,15 +30,13 @@ impl Origin {
         self.owner.plugin()
     }
 
-    /// The file that a script's path names; where it was looked for if there is none.
     pub(crate) fn script(&self, script: &Path, settings: &Settings) -> Result<PathBuf, String> {
         let places = [self.base.as_path(), &settings.host.profile.workspace];
         find_script(script, places, settings.host.surroundings.home.as_deref())
     }
 }
 
-/// The file that a script's path names, which lies in one of two directories where it is relative;
-/// where it was looked for if there is none.
+/// The file of a script, which may be relative to two directories; the error says where it was sought.
 pub(crate) fn find_script(
     script: &Path,
     places: [&Path; 2],

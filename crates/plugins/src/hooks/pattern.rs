@@ -69,8 +69,7 @@ fn reason(error: &fancy_regex::Error) -> String {
     line.unwrap_or_default().trim_start_matches("error: ").to_owned()
 }
 
-/// A regular expression of Python in the words of ours: what is plain text there and special here
-/// is escaped.
+/// Translates a regular expression of Python: text there that is special here is escaped.
 fn translated(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len() + 8);
     let mut rest = pattern.chars().peekable();
@@ -111,8 +110,7 @@ fn translated(pattern: &str) -> String {
     out
 }
 
-/// An opening brace as it is written here, by what follows it: it says how often something repeats,
-/// or it is text.
+/// An opening brace, escaped unless what follows makes it a repetition.
 fn brace(rest: &str) -> &'static str {
     let Some((inside, _)) = rest.split_once('}') else { return "\\{" };
     let is_number = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
@@ -132,8 +130,7 @@ pub(crate) struct NameMatcher {
 }
 
 impl NameMatcher {
-    /// Understands a matcher of Claude Code: nothing, names with `|` or `,` between them, or a
-    /// regular expression.
+    /// Reads a matcher of Claude Code: nothing, names between `|` or `,`, or a regular expression.
     pub(crate) fn new(text: &str) -> Result<Self, String> {
         if text.is_empty() || text == "*" {
             return Ok(Self::default());

@@ -38,7 +38,6 @@ pub(crate) fn understood(
     }
 }
 
-/// The object that begins at the first brace, if it is one that answers.
 fn whole_object(reply: &str) -> Option<Value> {
     let start = reply.find('{')?;
     let mut values = serde_json::Deserializer::from_str(&reply[start..]).into_iter::<Value>();

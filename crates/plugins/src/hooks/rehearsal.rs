@@ -20,7 +20,6 @@ use super::event::Event;
 use super::moment::Occurrence;
 use super::yaml_hook::YamlHook;
 
-/// Something that did not happen.
 #[derive(Clone, Copy, Debug)]
 pub struct Pretended<'a> {
     /// The event, by its name in its dialect.
@@ -28,7 +27,6 @@ pub struct Pretended<'a> {
     pub cwd: &'a Path,
     pub tool: &'a str,
     pub input: &'a Value,
-    /// The prompt, reply, output or error.
     pub text: &'a str,
 }
 
@@ -86,10 +84,8 @@ impl<'a> Rehearsal<'a> {
     }
 }
 
-/// The outcome of a rehearsal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tried {
-    /// Each hook that was asked: its name, its type, and what it answered.
     pub hooks: Vec<Value>,
     /// All answers merged; none if no hook was asked.
     pub result: Option<Value>,
@@ -153,7 +149,6 @@ fn failed(hook: &YamlHook, error: &str) -> Answer {
     }
 }
 
-/// Adds an answer to those before it, and shows later hooks what it changed.
 fn merge(whole: &mut Answer, answer: Answer, context: &mut Context) {
     if let Some(input) = answer.input() {
         context.set("tool_input", input.clone());

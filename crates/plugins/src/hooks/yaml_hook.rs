@@ -27,7 +27,6 @@ use super::prompt;
 use crate::files;
 use crate::process::Ended;
 
-/// Bytes of what a hook said that a message repeats.
 const QUOTED: usize = 1500;
 
 /// Bytes of what a hook said that a complaint about it repeats.
@@ -54,7 +53,6 @@ impl YamlHook {
         Self { definition, origin, settings, title, position, said: Mutex::default() }
     }
 
-    /// Its answer to what happened; none if its `match` does not fit.
     pub(crate) async fn answer(&self, context: Context) -> Result<Option<Answer>, HookError> {
         let context = match self.origin.plugin() {
             Some(plugin) => context.of_plugin(plugin.name(), &plugin.root),
@@ -184,8 +182,7 @@ impl YamlHook {
         Ok(self.understood(&ended)?)
     }
 
-    /// The failure of a script that is not there. One that came with a project or a plugin may be
-    /// taken away by those whom it guards against.
+    /// A missing script of a project or a plugin may have been removed by those whom it guards against.
     fn missing(&self, why: String) -> Failed {
         match self.origin.owner {
             Owner::User => Failed::Broken(HookError(why)),
@@ -315,8 +312,7 @@ fn cwd(context: &Context) -> PathBuf {
     PathBuf::from(cwd.unwrap_or_default())
 }
 
-/// The path that must be readable for a script: the files beside it, unless it lies among the user's own
-/// configuration.
+/// The readable path of a script: its directory, unless that is the user's own configuration.
 fn readable(script: &Path, settings: &Settings) -> PathBuf {
     let directory = script.parent().unwrap_or(script);
     let is_configuration = settings.config_dir.as_deref() == Some(directory);

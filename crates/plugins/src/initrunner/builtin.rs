@@ -21,10 +21,11 @@ use std::sync::Arc;
 
 use ::files::surroundings::Surroundings;
 use contract::tool::{Recovery, Risk, Tool, ToolSpec, Traits};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::role::ToolEntry;
 use crate::rest;
+use crate::words::Words;
 use options::Options;
 
 pub use network::Granted;
@@ -57,7 +58,6 @@ impl Ground {
     }
 }
 
-/// The result of an entry.
 #[derive(Default)]
 pub struct Built {
     pub tools: Vec<Arc<dyn Tool>>,
@@ -74,22 +74,21 @@ impl Built {
 type Build = fn(&Options<'_>, &Ground) -> Result<Built, String>;
 
 /// The types: name, keys, and what makes their tools.
-const KINDS: [(&str, &[&str], Build); 10] = [
-    ("filesystem", filesystem::KEYS, filesystem::build),
-    ("http", http::KEYS, http::build),
+const KINDS: [(&str, Words, Build); 10] = [
+    ("filesystem", Words("root_path allowed_extensions read_only"), filesystem::build),
+    ("http", Words("base_url allowed_methods headers"), http::build),
     ("web_reader", web::KEYS, web::build_reader),
     ("web_scraper", web::KEYS, web::build_scraper),
     ("python", python::KEYS, python::build),
-    ("datetime", datetime::KEYS, datetime::build),
+    ("datetime", Words("default_timezone"), datetime::build),
     ("sql", sql::KEYS, sql::build),
-    ("git", git::KEYS, git::build),
+    ("git", Words("repo_path read_only timeout_seconds max_output_bytes"), git::build),
     ("shell", shell::KEYS, shell::build),
     ("slack", slack::KEYS, slack::build),
 ];
 
-const SHARED: [&str; 3] = ["type", "permissions", "approval"];
+const SHARED: Words = Words("type permissions approval");
 
-/// Returns true if a type is made here.
 pub fn is_known(kind: &str) -> bool {
     KINDS.iter().any(|(name, ..)| *name == kind)
 }
@@ -99,8 +98,8 @@ pub fn unknown_keys(entry: &ToolEntry) -> Option<String> {
     let (_, known, _) = KINDS.iter().find(|(name, ..)| *name == entry.kind)?;
     let is_known = |key: &str| {
         // The older name of a key that both generations of roles use.
-        let aged = key == "timeout" && known.contains(&"timeout_seconds");
-        known.contains(&key) || SHARED.contains(&key) || aged
+        let aged = key == "timeout" && known.has("timeout_seconds");
+        known.has(key) || SHARED.has(key) || aged
     };
     let keys = entry.fields.keys().map(String::as_str);
     let unknown: Vec<String> =
@@ -121,17 +120,22 @@ struct About<'a> {
     description: &'a str,
     kind: &'a str,
     risk: Risk,
-    schema: Value,
+    properties: Value,
+    required: &'a [&'a str],
 }
 
 impl About<'_> {
     /// The description of a tool; its risk decides about permission, recovery and parallelism.
     fn spec(self, ground: &Ground) -> ToolSpec {
         let only_looks = self.risk == Risk::ReadOnly;
+        let schema = json!({
+            "type": "object", "properties": self.properties, "required": self.required,
+            "additionalProperties": false,
+        });
         ToolSpec {
             name: self.name.to_owned(),
             description: self.description.to_owned(),
-            input_schema: self.schema.into(),
+            input_schema: schema.into(),
             version: String::new(),
             categories: vec![self.kind.to_owned()],
             requires_permission: !only_looks,
@@ -165,8 +169,6 @@ fn cut(text: &str, limit: usize) -> String {
 #[cfg(test)]
 mod tests {
     pub(super) mod fixture;
-
-    use serde_json::json;
 
     use super::*;
 

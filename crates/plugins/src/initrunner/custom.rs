@@ -65,7 +65,6 @@ impl RolePython {
         Self { host, plugin, python, offer, entries, said }
     }
 
-    /// Ends the worker, for whoever only wanted to know.
     pub async fn close(&self) {
         self.host.stop(&self.python).await;
     }
@@ -121,12 +120,10 @@ impl RolePython {
         self.plugin.manifest.tools.iter().map(String::as_str)
     }
 
-    /// An entry's own description, by its number among those that are Python.
     pub fn summary(&self, index: usize) -> Option<&str> {
         self.entries.get(index)?.summary.as_deref()
     }
 
-    /// The tools of an entry, by its number among those that are Python.
     pub fn tools(&self, index: usize) -> Vec<Arc<dyn Tool>> {
         let Some(facts) = self.entries.get(index) else { return Vec::new() };
         let source = format!("role:{}", self.plugin.name());

@@ -14,7 +14,6 @@ pub const NAME: &str = "final_result";
 /// Where an answer stands that is no object itself.
 const WRAPPED: &str = "response";
 
-/// Takes the answer, and ends the turn.
 pub struct FinalResult {
     spec: Arc<ToolSpec>,
     is_wrapped: bool,
@@ -53,7 +52,6 @@ impl FinalResult {
         Self { spec: spec.into(), is_wrapped }
     }
 
-    /// The arguments of a call that gives this answer.
     pub fn arguments(&self, answer: Value) -> Value {
         if self.is_wrapped { json!({WRAPPED: answer}) } else { answer }
     }

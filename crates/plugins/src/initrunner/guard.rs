@@ -22,7 +22,6 @@ pub struct Guard {
     permissions: Option<Permissions>,
     asks: bool,
     allowance: Option<Arc<Allowance>>,
-    /// The directory that paths count from.
     root: PathBuf,
 }
 
@@ -68,7 +67,6 @@ struct Rule {
     text: String,
     argument: Option<String>,
     glob: Regex,
-    /// True if it speaks of paths in full.
     is_full: bool,
 }
 
@@ -97,13 +95,11 @@ impl Guard {
         Self { asks: false, ..self }
     }
 
-    /// Adds a limit on calls that others share.
     #[must_use]
     pub fn within(self, allowance: &Arc<Allowance>) -> Self {
         Self { allowance: Some(Arc::clone(allowance)), ..self }
     }
 
-    /// Sets the directory that paths count from.
     #[must_use]
     pub fn below(self, root: PathBuf) -> Self {
         Self { root, ..self }
@@ -250,7 +246,6 @@ fn expression(glob: &str) -> String {
     out
 }
 
-/// The rules of a role for its tools, by their names. Asked before each call.
 #[derive(Clone, Debug, Default)]
 pub struct RoleGuards(BTreeMap<String, Guard>);
 

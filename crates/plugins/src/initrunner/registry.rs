@@ -1,5 +1,4 @@
-//! Tool types that are not built in: which packages and which files say that they bring one. Reads
-//! metadata and text, and runs nothing.
+//! Tool types that packages and files bring. Reads metadata and text, and runs nothing.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,68 +11,29 @@ use super::role::ToolEntry;
 use crate::entry_points::{self, TOOL_TYPES_GROUP};
 use crate::files::{self, Boundary};
 use crate::index::Index;
+use crate::words::Words;
 
 /// The types that are built in, here or elsewhere.
-const BUILT_IN: [&str; 28] = [
-    "api",
-    "audio",
-    "blackboard",
-    "calculator",
-    "clarify",
-    "csv_analysis",
-    "custom",
-    "datetime",
-    "delegate",
-    "email",
-    "filesystem",
-    "git",
-    "http",
-    "image_gen",
-    "mcp",
-    "pdf_extract",
-    "plugin",
-    "python",
-    "script",
-    "search",
-    "shell",
-    "slack",
-    "spawn",
-    "sql",
-    "think",
-    "todo",
-    "web_reader",
-    "web_scraper",
-];
+const BUILT_IN: Words = Words(
+    "api audio blackboard calculator clarify csv_analysis custom datetime delegate email \
+     filesystem git http image_gen mcp pdf_extract plugin python script search shell slack \
+     spawn sql think todo web_reader web_scraper",
+);
 
 /// Those of them that nothing here makes, so that a package or a file may bring them.
-const NOT_MADE: [&str; 14] = [
-    "audio",
-    "blackboard",
-    "calculator",
-    "clarify",
-    "csv_analysis",
-    "email",
-    "image_gen",
-    "pdf_extract",
-    "plugin",
-    "script",
-    "search",
-    "spawn",
-    "think",
-    "todo",
-];
+const NOT_MADE: Words = Words(
+    "audio blackboard calculator clarify csv_analysis email image_gen pdf_extract plugin \
+     script search spawn think todo",
+);
 
-/// The mark of a registered type in a file.
 const MARK: &str = "@register_tool(";
 
-/// Subdirectories with files that register types.
 const PLACES: [&str; 3] = ["", "tools", "initrunner/agent/tools"];
 
 /// Files of one directory that are looked at, and bytes of each.
 const MOST_FILES: usize = 500;
 const FILE_LIMIT: usize = 256 << 10;
 
-/// A tool type of an installed package.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Point {
     /// The name of its entry point, which is that of the type as a rule.
@@ -92,7 +52,6 @@ pub struct Point {
     pub site: PathBuf,
 }
 
-/// A file that registers tool types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeFile {
     pub path: PathBuf,
@@ -108,7 +67,6 @@ pub struct Types {
 }
 
 impl Types {
-    /// The types of the packages in some directories.
     pub fn of_packages(sites: &[PathBuf], index: &mut Index) -> Vec<Point> {
         let mut points: Vec<Point> = Vec::new();
         for (site, installed) in entry_points::guests(sites, index, TOOL_TYPES_GROUP) {
@@ -152,7 +110,6 @@ impl Types {
         self.has_file(kind) || self.points.iter().any(|point| point.name == kind)
     }
 
-    /// Returns true if a file registers a type.
     pub fn has_file(&self, kind: &str) -> bool {
         self.files.iter().any(|file| file.kinds.iter().any(|own| own == kind))
     }
@@ -187,10 +144,10 @@ pub fn maker(entry: &ToolEntry) -> Maker {
     let is_of_package = kind == "slack"
         && !entry.fields.contains_key("webhook_url")
         && builtin::unknown_keys(entry).is_some();
-    if kind == "custom" || is_of_package || !BUILT_IN.contains(&kind) {
+    if kind == "custom" || is_of_package || !BUILT_IN.has(kind) {
         return Maker::Python;
     }
-    if NOT_MADE.contains(&kind) { Maker::PythonIfBrought } else { Maker::BuiltIn }
+    if NOT_MADE.has(kind) { Maker::PythonIfBrought } else { Maker::BuiltIn }
 }
 
 /// Words about an unknown type, with the one that was meant where that is likely.

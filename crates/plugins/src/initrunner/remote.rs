@@ -20,10 +20,8 @@ use crate::rest::{Exchange, Settings};
 
 const LARGEST: usize = 4 << 20;
 const PAUSE: Duration = Duration::from_millis(300);
-/// States of a task that is not over.
 const UNDER_WAY: [&str; 2] = ["submitted", "working"];
 
-/// Where an agent is.
 #[derive(Clone, Debug)]
 pub struct Address {
     url: Url,
@@ -37,7 +35,6 @@ impl Address {
     }
 }
 
-/// How an agent is spoken to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Speech {
     Tasks,
@@ -45,7 +42,6 @@ pub enum Speech {
     Completions(String),
 }
 
-/// An agent at an address.
 pub struct RemoteAgent {
     spec: Arc<ToolSpec>,
     address: Address,
@@ -140,7 +136,6 @@ impl RemoteAgent {
     }
 }
 
-/// How a task stands; empty for a plain message.
 fn state(result: &Value) -> &str {
     result.pointer("/status/state").and_then(Value::as_str).unwrap_or_default()
 }

@@ -3,7 +3,6 @@
 //! and `spec`. What is not supported is told by name.
 
 mod fields;
-mod keys;
 mod shape;
 
 #[cfg(test)]
@@ -23,7 +22,6 @@ pub(crate) use shape::tools as tool_entries;
 
 const FILE_LIMIT: usize = 1 << 20;
 
-/// A role.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Role {
     pub name: String,
@@ -37,9 +35,7 @@ pub struct Role {
     /// The schema of its answer, where that has one.
     pub output: Option<Value>,
     pub guardrails: Guardrails,
-    /// The schema of its variables, where it has any.
     pub variables: Option<Value>,
-    /// How often a wrong answer is asked for again.
     pub answer_retries: u32,
     pub tool_time: Option<Duration>,
     /// The rules on imports of its modules, as their worker takes them.
@@ -49,13 +45,11 @@ pub struct Role {
 }
 
 impl Role {
-    /// The directory that its relative paths start from.
     pub fn directory(&self) -> &Path {
         self.file.parent().unwrap_or(Path::new(""))
     }
 }
 
-/// Which model a role wants.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelWish {
     pub provider: Option<String>,
@@ -66,7 +60,6 @@ pub struct ModelWish {
     pub max_tokens: Option<u64>,
 }
 
-/// One entry of a list of tools.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolEntry {
     pub kind: String,
@@ -74,12 +67,9 @@ pub struct ToolEntry {
     pub fields: Map<String, Value>,
 }
 
-/// How far a run may go.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Guardrails {
-    /// Tokens that the model may write.
     pub output_tokens: u64,
-    /// Tokens that it may be sent.
     pub input_tokens: Option<u64>,
     pub total_tokens: Option<u64>,
     pub tool_calls: u64,
@@ -102,7 +92,6 @@ impl Default for Guardrails {
     }
 }
 
-/// Something to say about a role's file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     pub severity: Severity,
@@ -111,20 +100,16 @@ pub struct Finding {
     pub message: String,
 }
 
-/// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// The role cannot run.
     Error,
     /// It runs without this, and whoever wrote it meant otherwise: an error to those who check.
     #[serde(rename = "error")]
     Loss,
-    /// It runs without this.
     Warning,
 }
 
-/// A role's file that was read.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
     /// The role; none where there is an error.
@@ -143,8 +128,7 @@ impl Reading {
     }
 }
 
-/// The file of a role: `path` itself, or in a directory `agent.yaml`, `role.yaml` or its only YAML
-/// file.
+/// The file of a role: `path` itself, or `agent.yaml`, `role.yaml` or the only YAML file in it.
 pub fn locate(path: &Path) -> Result<PathBuf, String> {
     if path.is_file() {
         return Ok(path.to_owned());
@@ -171,7 +155,6 @@ pub fn locate(path: &Path) -> Result<PathBuf, String> {
     }
 }
 
-/// Reads a role's file.
 pub fn read(file: &Path) -> Reading {
     let text = match files::read(file, Boundary::Anywhere, FILE_LIMIT) {
         Ok(text) if !text.truncated => text.text,

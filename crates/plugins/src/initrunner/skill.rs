@@ -6,7 +6,6 @@ use super::role::{Fields, Finding, ToolEntry, tool_entries};
 use crate::files::{self, Boundary};
 use crate::frontmatter::{self, Reading};
 
-/// A skill of a role.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoleSkill {
     pub name: String,

@@ -9,7 +9,6 @@ use crate::python_text::python_text;
 /// The prefix of environment variables that hold values.
 const PREFIX: &str = "INITRUNNER_VAR_";
 
-/// Says what is wrong with the variables of a prompt and their schema.
 pub(crate) fn check(prompt: &str, schema: Option<&Value>) -> Result<(), String> {
     let used = names(prompt);
     let Some(schema) = schema else {
@@ -88,7 +87,6 @@ fn checked(name: &str, property: &Value, text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// The places of a text: the name of each, and the bytes it takes.
 fn places(text: &str) -> Vec<(&str, std::ops::Range<usize>)> {
     let mut found = Vec::new();
     let mut from = 0;

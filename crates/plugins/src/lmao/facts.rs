@@ -18,7 +18,6 @@ pub(super) struct Facts {
     /// The files that could not be loaded; none where not even that is known.
     pub(super) unloaded: Option<Vec<String>>,
     hooks: Vec<String>,
-    /// Those that are never asked here.
     unheard: Vec<String>,
 }
 

@@ -1,5 +1,4 @@
-//! Where the files of LMAO plugins lie. Reads names of directories, and a file only to tell whether it
-//! is meant as a plugin.
+//! The files of LMAO plugins. Reads directories, and a file only to see if it is meant as a plugin.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +10,6 @@ const TOOL: &str = "tool.py";
 const MOST_ENTRIES: usize = 10_000;
 const DEEPEST: usize = 6;
 const MOST_DIRECTORIES: usize = 5_000;
-/// Bytes of a file in which a manifest is looked for.
 const LONGEST: usize = 1 << 20;
 const SKIPPED: [&str; 3] = ["__pycache__", "node_modules", "venv"];
 /// Names that mark a plugin of another system.
@@ -20,14 +18,12 @@ const FOREIGN: [&str; 3] = [FILE, ".claude-plugin", "plugin.json"];
 /// A file that is meant as a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// The name of its directory.
     pub name: String,
     /// Its directory, without links.
     pub directory: PathBuf,
     pub file: PathBuf,
 }
 
-/// The files in a directory that are meant as plugins, at any depth, sorted.
 pub fn find(directory: &Path, directories: &Directories) -> Vec<Candidate> {
     let mut search = Search { directories, found: Vec::new(), looked_into: 0 };
     // Without links in it, so that a worker sees it at the same place.

@@ -45,8 +45,7 @@ impl Roots<'_> {
     }
 }
 
-/// A path with all links resolved; what does not exist stays as it is written. None where links
-/// lead in circles.
+/// A path with symlinks resolved as far as it exists. None if they lead in circles.
 fn resolve(path: &Path) -> Option<PathBuf> {
     let mut left: Vec<PathBuf> = parts(path);
     let mut resolved = PathBuf::from("/");

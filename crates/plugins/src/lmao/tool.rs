@@ -21,12 +21,10 @@ pub(super) struct LmaoTool {
     pub(super) facts: ToolFacts,
     pub(super) host: Arc<dyn PythonHost>,
     pub(super) conditions: Arc<Conditions>,
-    /// Directories beyond the workspace in which targets may lie.
     pub(super) roots: Vec<PathBuf>,
 }
 
-/// The specification of a tool in each mode. In read-only mode its worker cannot change anything,
-/// whatever its manifest says.
+/// The specification of a tool in each mode. In read-only mode its worker cannot change anything.
 pub(super) fn specs(spec: &ToolSpec, facts: &ToolFacts) -> Vec<(Mode, Arc<ToolSpec>)> {
     let in_mode = |mode: Mode| {
         let name = &spec.name;

@@ -8,7 +8,6 @@ use crate::plugin::Manifest;
 use crate::problem::Problem;
 use crate::rest::Api;
 
-/// The findings about a plugin's directory.
 #[derive(Clone, Debug, Default)]
 pub struct Validation {
     /// Why it is no plugin, or only a part of one.
@@ -95,7 +94,6 @@ fn declared(root: &Path, manifest: &Manifest, warnings: &mut Vec<Problem>) {
     undeclared(root, manifest, warnings);
 }
 
-/// Reports directories that count only if the manifest declares something in them.
 fn undeclared(root: &Path, manifest: &Manifest, warnings: &mut Vec<Problem>) {
     let hint = |key: &str| format!("list what is in it under `{key}` in plugin.yaml");
     let idle = [

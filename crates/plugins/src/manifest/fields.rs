@@ -8,23 +8,12 @@ use serde_json::{Map, Value};
 use super::{DESCRIPTION_LIMIT, Fault, RESERVED, Weight, fault_of_name, mapping, requirement};
 use crate::hidden;
 use crate::plugin::{Manifest, NetworkWish, Wishes};
+use crate::words::Words;
 
-const KEYS: [&str; 14] = [
-    "name",
-    "version",
-    "description",
-    "author",
-    "license",
-    "commands",
-    "tools",
-    "hooks",
-    "skills",
-    "providers",
-    "rules",
-    "brynhild_version",
-    "dependencies",
-    "sandbox",
-];
+const KEYS: Words = Words(
+    "name version description author license commands tools hooks skills providers rules \
+     brynhild_version dependencies sandbox",
+);
 
 const WISHES: [&str; 5] = ["network", "read", "write", "env", "exec"];
 
@@ -319,7 +308,7 @@ impl Reader<'_> {
 
     fn unknown(&mut self) {
         let keys = self.keys;
-        for key in keys.keys().filter(|key| !KEYS.contains(&key.as_str())) {
+        for key in keys.keys().filter(|key| !KEYS.has(key)) {
             let what = format!("`{key}` is not a key of a manifest and is ignored");
             let hint = match (key.as_str(), closest(key, KEYS)) {
                 ("profiles", _) => String::from(

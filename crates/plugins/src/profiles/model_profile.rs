@@ -11,7 +11,6 @@ use serde_json::Value;
 #[expect(clippy::struct_excessive_bools, reason = "the fields are a published file format")]
 pub struct ModelProfile {
     pub name: String,
-    /// The prefix of the model names it fits.
     pub family: String,
     pub description: String,
     pub default_temperature: f64,
@@ -27,12 +26,10 @@ pub struct ModelProfile {
     pub system_prompt_suffix: String,
     /// Named passages for the system prompt.
     pub prompt_patterns: BTreeMap<String, String>,
-    /// The passages in use, in this order.
     pub enabled_patterns: Vec<String>,
     pub tool_format: String,
     pub tool_parallelization: bool,
     pub max_tools_per_turn: Option<u64>,
-    /// True if calls are recovered from text.
     pub enable_tool_recovery: bool,
     pub recovery_feedback_enabled: bool,
     pub recovery_requires_intent_phrase: bool,
@@ -92,7 +89,6 @@ impl ModelProfile {
         [&self.system_prompt_prefix].into_iter().chain(passages).map(String::as_str).collect()
     }
 
-    /// Guidelines for the manner in which the model works, if the profile asks for one.
     pub fn guidelines(&self) -> Vec<&'static str> {
         let sentences = [
             match self.eagerness.as_str() {

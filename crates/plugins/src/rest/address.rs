@@ -1,5 +1,4 @@
-//! Which addresses are private: those of this machine, of the network around it, and those that
-//! mean nothing on the internet.
+//! Which addresses are private: of this machine, of its network, or without meaning on the internet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

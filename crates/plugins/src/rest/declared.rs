@@ -15,33 +15,16 @@ use super::template::{Template, Variables};
 use crate::hidden;
 use crate::lenient_schema::lenient_schema;
 use crate::problem::Problem;
+use crate::words::Words;
 
 /// The keys of an interface. `permissions` and `approval` are for whoever offers the tools.
-const KEYS: [&str; 9] = [
-    "type",
-    "name",
-    "description",
-    "base_url",
-    "headers",
-    "auth",
-    "endpoints",
-    "permissions",
-    "approval",
-];
-const ENDPOINT_KEYS: [&str; 11] = [
-    "name",
-    "method",
-    "path",
-    "description",
-    "parameters",
-    "headers",
-    "body_template",
-    "query_params",
-    "response_extract",
-    "timeout",
-    "timeout_seconds",
-];
-const PARAMETER_KEYS: [&str; 5] = ["name", "type", "required", "default", "description"];
+const KEYS: Words =
+    Words("type name description base_url headers auth endpoints permissions approval");
+const ENDPOINT_KEYS: Words = Words(
+    "name method path description parameters headers body_template query_params \
+     response_extract timeout timeout_seconds",
+);
+const PARAMETER_KEYS: Words = Words("name type required default description");
 
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
@@ -56,11 +39,10 @@ pub(super) struct Endpoint {
     pub(super) method: Method,
     pub(super) path: Template,
     pub(super) parameters: Vec<Parameter>,
-    /// The headers, of the interface, its `auth` and the endpoint's own, the strongest last.
+    /// Of the interface, its `auth` and the endpoint's own, the strongest last.
     pub(super) headers: Vec<Header>,
     pub(super) body: Option<Body>,
     pub(super) query: Vec<(String, Template)>,
-    /// The path of the value that counts in an answer.
     pub(super) extract: Option<String>,
     pub(super) timeout: Duration,
 }
@@ -126,8 +108,7 @@ impl Endpoint {
         schema
     }
 
-    /// The schema that arguments are checked against: texts may stand for numbers and truth values,
-    /// and nothing for what need not be given.
+    /// The schema that arguments are checked against: texts may replace numbers, and null a default.
     pub(super) fn accepts(&self) -> Value {
         let mut schema = lenient_schema(&self.schema(), &[]);
         for parameter in self.parameters.iter().filter(|parameter| parameter.default.is_some()) {
@@ -197,7 +178,7 @@ impl Reader<'_> {
 
     fn parts(&mut self, value: &Value, subject: &str) -> Result<Api, Fault> {
         let fields = mapping(value)?;
-        self.unknown(fields, &KEYS, subject);
+        self.unknown(fields, KEYS, subject);
         if !matches!(fields.get("type"), None | Some(Value::Null)) && fields["type"] != "api" {
             return Err(fault("its `type` is not `api`", "write `type: api`"));
         }
@@ -240,7 +221,7 @@ impl Reader<'_> {
         subject: &str,
     ) -> Result<Endpoint, Fault> {
         let fields = mapping(value)?;
-        self.unknown(fields, &ENDPOINT_KEYS, subject);
+        self.unknown(fields, ENDPOINT_KEYS, subject);
         let name = required_words(fields, "name")?;
         let in_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if name.len() > NAME_LIMIT || !name.chars().all(in_name) {
@@ -299,7 +280,7 @@ impl Reader<'_> {
         let mut parameters: Vec<Parameter> = Vec::new();
         for value in declared {
             let fields = mapping(value)?;
-            self.unknown(fields, &PARAMETER_KEYS, subject);
+            self.unknown(fields, PARAMETER_KEYS, subject);
             let parameter = parameter(fields)?;
             if parameters.iter().any(|known| known.name == parameter.name) {
                 let what = format!("parameter '{}' is declared twice", parameter.name);
@@ -310,9 +291,9 @@ impl Reader<'_> {
         Ok(parameters)
     }
 
-    fn unknown(&mut self, fields: &Map<String, Value>, known: &[&str], subject: &str) {
-        for key in fields.keys().filter(|key| !known.contains(&key.as_str())) {
-            let hint = match closest(key, known.iter().copied()) {
+    fn unknown(&mut self, fields: &Map<String, Value>, known: Words, subject: &str) {
+        for key in fields.keys().filter(|key| !known.has(key)) {
+            let hint = match closest(key, known) {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => String::from("remove it"),
             };
@@ -415,7 +396,6 @@ fn required_words(fields: &Map<String, Value>, key: &str) -> Result<String, Faul
     found.ok_or_else(|| fault(format!("`{key}` is missing"), format!("add a line `{key}: ..`")))
 }
 
-/// Texts by name; plain values count as what was written.
 fn texts(fields: &Map<String, Value>, key: &str) -> Result<Vec<(String, String)>, Fault> {
     let entries = match fields.get(key) {
         None | Some(Value::Null) => return Ok(Vec::new()),

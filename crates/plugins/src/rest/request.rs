@@ -23,7 +23,6 @@ pub(super) struct Prepared {
     pub(super) secrets: BTreeSet<String>,
 }
 
-/// Makes a request of the arguments of a call. Errors are words for the model.
 pub(super) fn prepare(
     endpoint: &Endpoint,
     base: &Url,
@@ -53,8 +52,7 @@ fn value(parameter: &Parameter, args: &Value) -> Result<Option<String>, String> 
     }))
 }
 
-/// A value of the parameter's type, where it is written as a text or as another type that says the
-/// same.
+/// A value of the parameter's type, also if it is written as a text or as another type.
 fn coerced(parameter: &Parameter, value: &Value) -> Result<Value, String> {
     let whole = |number: f64| number.fract() == 0.0 && number.abs() < 9e15;
     let (read, kind) = match parameter.kind {

@@ -62,7 +62,6 @@ impl Clients {
         }
     }
 
-    /// Sends a request and returns the answer's text. Errors are words for the model.
     pub(super) async fn send(
         &self,
         method: &Method,

@@ -17,8 +17,7 @@ const TOO_LONG: &str = "is longer than 64 characters";
 
 pub(super) const DESCRIPTION_LIMIT: usize = 1024;
 
-/// Reads the skill in a directory, which lies in a canonical one; none where the path is no directory with
-/// a `SKILL.md`.
+/// Reads the skill in a directory; none if the path is no directory with a `SKILL.md`.
 pub(super) fn load(
     entry: &Path,
     source: &str,

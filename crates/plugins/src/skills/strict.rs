@@ -1,5 +1,4 @@
-//! The strict check of a skill's directory, for the one who writes it: everything that any program
-//! which reads skills could stumble over.
+//! The strict check of a skill, for its author: everything that any reader could stumble over.
 
 use std::ffi::OsStr;
 use std::fs;

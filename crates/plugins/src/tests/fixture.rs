@@ -80,6 +80,8 @@ impl PythonHost for Offering {
     async fn interpreter(&self) -> Option<(PathBuf, Vec<PathBuf>)> {
         None
     }
+
+    async fn shutdown(&self) {}
 }
 
 /// A tool that does nothing.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tui::masks::unmasked;
 
 use crate::assemble::assembly::Assembly;
-use crate::assemble::dialects;
+use crate::assemble::plugin_env;
 use config::schema::TOOLS;
 
 /// Rule words that are no tools, and our tools that come with servers and plugins.
@@ -55,7 +55,7 @@ pub(super) fn meant(assembly: &Assembly, list: &str, entry: &Value, place: &str)
 }
 
 fn brings_tools(assembly: &Assembly) -> bool {
-    assembly.role.is_some() || !dialects::named(assembly).is_empty()
+    assembly.role.is_some() || !plugin_env::named(assembly).is_empty()
 }
 
 /// The tool of an MCP server in a rule with an argument that cannot be matched.

@@ -13,6 +13,7 @@ use contract::secret::Secret;
 use contract::tool::{
     Plan, Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Traits,
 };
+use plugins::dialects::api;
 use plugins::initrunner::remote::{Address, RemoteAgent, Speech};
 use plugins::initrunner::role::{self, Role, ToolEntry};
 use serde_json::{Value, json};
@@ -21,7 +22,6 @@ use super::tools::source;
 use crate::assemble::Knowledge;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::dialects::api;
 use crate::assemble::subagents::{Agent, AgentList, Kind, Workplace};
 
 /// The keys of an entry.
@@ -215,7 +215,7 @@ pub(super) fn open(
         };
         Arc::new(tool) as Arc<dyn Tool>
     };
-    let requests = api::settings(assembly);
+    let requests = api::settings(&assembly.plugin_env());
     let reached = |far: Far| {
         // What is said leaves the machine.
         let spec = ToolSpec {

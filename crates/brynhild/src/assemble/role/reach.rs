@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
+use plugins::dialects::initrunner;
 use plugins::initrunner::role::Role;
 
 use crate::assemble::assembly::Assembly;
-use crate::assemble::dialects::initrunner;
 use crate::exit::{Exit, Problem};
 use crate::output;
 
@@ -14,7 +14,9 @@ use crate::output;
 /// user's own or trusted. The error says why not.
 pub(super) fn check(assembly: &Assembly, role: &Role, path: &Path) -> Result<(), String> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    if real(path).starts_with(real(role.directory())) || initrunner::is_trusted(assembly, role) {
+    if real(path).starts_with(real(role.directory()))
+        || initrunner::is_trusted(&assembly.plugin_env(), role)
+    {
         return Ok(());
     }
     Err(format!(
@@ -26,7 +28,7 @@ pub(super) fn check(assembly: &Assembly, role: &Role, path: &Path) -> Result<(),
 /// The address that a role names for its model, where it may name one.
 pub(super) fn address(assembly: &Assembly, role: &Role) -> Option<String> {
     let address = role.model.base_url.clone()?;
-    if initrunner::is_trusted(assembly, role) {
+    if initrunner::is_trusted(&assembly.plugin_env(), role) {
         return Some(address);
     }
     output::warning(&format!(
@@ -38,12 +40,12 @@ pub(super) fn address(assembly: &Assembly, role: &Role) -> Option<String> {
 
 /// Whether a role came with a project, and the user has not trusted its bytes.
 pub(super) fn came_with_project(assembly: &Assembly, role: &Role) -> bool {
-    !initrunner::is_trusted(assembly, role)
+    !initrunner::is_trusted(&assembly.plugin_env(), role)
 }
 
 /// Stops where trust is required and the role came without it.
 pub(super) fn required(assembly: &Assembly, role: &Role) -> Result<(), Problem> {
-    if !assembly.global.require_trust || initrunner::is_trusted(assembly, role) {
+    if !assembly.global.require_trust || initrunner::is_trusted(&assembly.plugin_env(), role) {
         return Ok(());
     }
     let text = format!("trust is required and missing: {}", role.file.display());

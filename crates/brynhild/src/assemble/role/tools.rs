@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use contract::tool::Tool;
 use mcp::Servers;
+use plugins::dialects::api;
+use plugins::dialects::initrunner::{self, Loaded};
 use plugins::initrunner::builtin::{self, Ground};
+use plugins::initrunner::custom::Depth;
 use plugins::initrunner::guard::Guard;
 use plugins::initrunner::role::{Finding, Role, Severity, ToolEntry};
 use plugins::rest::{Api, Settings};
@@ -14,9 +17,9 @@ use serde_json::Value;
 use super::{delegate, servers};
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::dialects::{api, initrunner};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::workers;
+use crate::exit::Problem;
 
 /// What an entry brings.
 #[derive(Default)]
@@ -48,8 +51,8 @@ pub(super) fn check(
         note(Severity::Error, what);
     }
     let kind = entry.kind.as_str();
-    if initrunner::is_python(assembly, role, entry) {
-        findings.extend(initrunner::check(assembly, role, (place, entry)));
+    if initrunner::is_python(&assembly.plugin_env(), role, entry) {
+        findings.extend(initrunner::check(&assembly.plugin_env(), role, (place, entry)));
         return findings;
     }
     if let Some(unknown) = builtin::unknown_keys(entry) {
@@ -109,7 +112,7 @@ pub(super) async fn made(
 ) -> Brought {
     let kind = entry.kind.as_str();
     let is_left = assembly.global.safe && ["mcp", "api", "delegate"].contains(&kind);
-    if is_left || initrunner::is_python(assembly, role, entry) {
+    if is_left || initrunner::is_python(&assembly.plugin_env(), role, entry) {
         return Brought::default();
     }
     if builtin::is_known(kind) {
@@ -129,6 +132,17 @@ pub(super) async fn made(
     }
 }
 
+/// Loads the entries of a role that are Python.
+pub(super) async fn load_python(
+    assembly: &Assembly,
+    role: &Role,
+    entries: &[&ToolEntry],
+    depth: Depth,
+) -> Result<Loaded, Problem> {
+    let loaded = initrunner::load(&assembly.plugin_env(), role, entries, depth).await;
+    assembly.check_runtime().map(|()| loaded.unwrap_or_default())
+}
+
 /// Where a role's tools come from, as rules know it.
 pub(super) fn source(role: &Role) -> String {
     format!("role:{}", role.name)
@@ -137,8 +151,8 @@ pub(super) fn source(role: &Role) -> String {
 /// What requests are made with. A role that came with a project does not decide where a variable's
 /// value goes before the user trusts its directory.
 pub(super) fn requests(assembly: &Assembly, role: &Role) -> Settings {
-    let settings = api::settings(assembly);
-    if initrunner::is_trusted(assembly, role) {
+    let settings = api::settings(&assembly.plugin_env());
+    if initrunner::is_trusted(&assembly.plugin_env(), role) {
         settings
     } else {
         settings.with_variables(BTreeMap::new())
@@ -196,11 +210,12 @@ pub(super) fn guard(run: &RunContext, entry: &ToolEntry) -> Guard {
 
 /// Where the built-in types work.
 fn ground(assembly: &Assembly, role: &Role) -> Ground {
+    let host = assembly.python().ok().map(|python| Arc::clone(python.python.host()));
     Ground {
         role_directory: role.directory().to_owned(),
         surroundings: workers::surroundings(assembly),
         requests: requests(assembly, role),
-        network: initrunner::network(assembly, role),
+        network: initrunner::network(&assembly.plugin_env(), role, host),
         source: source(role),
     }
 }

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use contract::event::{EventKind, Level};
 use contract::policy::Approvals;
 use contract::tool::ToolSpec;
+use plugins::dialects::chibi;
 use python_host::Host;
 
 use super::fingerprint::{Fingerprint, Places};
@@ -16,10 +17,8 @@ use super::{Audience, SetupInputs, ToolsAndHooks};
 use crate::args::Global;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::assembly::SharedServices;
-use crate::assemble::dialects::chibi;
 use crate::assemble::mcp;
 use crate::assemble::permissions;
-use crate::assemble::plugin_set;
 use crate::assemble::role::{self, OpenRole};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::skill_grants::Grants;
@@ -218,11 +217,12 @@ fn places(assembly: &Assembly, inputs: &SetupInputs) -> Places {
         .extend(home.flat_map(|home| [".agents/skills", ".claude/skills"].map(|it| home.join(it))));
     let named = assembly.environment.variable("BRYNHILD_SKILL_PATH").unwrap_or_default();
     whole.extend(std::env::split_paths(named).filter(|path| !path.as_os_str().is_empty()));
-    whole.extend(plugin_set::directories(assembly).into_iter().map(|(directory, _)| directory));
-    whole.extend(chibi::own_directory(assembly));
+    let env = assembly.plugin_env();
+    whole.extend(env.plugin_directories().into_iter().map(|(directory, _)| directory));
+    whole.extend(chibi::own_directory(&env));
     whole.extend(inputs.role.present().iter().flat_map(|role| role.files.clone()));
     // An installed package is described by its metadata, and may have its code elsewhere.
-    let with_code = assembly.plugins().plugins.iter().filter(|it| !plugin_set::is_among_others(it));
+    let with_code = assembly.plugins().plugins.iter().filter(|it| !it.is_among_others());
     whole.extend(with_code.map(|plugin| plugin.root.clone()));
-    Places { whole, surface: plugin_set::sites(assembly).to_vec() }
+    Places { whole, surface: env.sites().to_vec() }
 }

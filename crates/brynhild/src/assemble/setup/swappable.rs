@@ -2,9 +2,13 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use plugins::hooks::Ask;
+use plugins::open_plugins::OpenPlugins;
+
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::dialects::{self, Dialect};
+use crate::assemble::hooks::Models;
+use crate::assemble::plugin_env;
 use crate::exit::Problem;
 use crate::output;
 
@@ -34,7 +38,7 @@ impl<T> Clone for Swappable<T> {
 #[derive(Clone, Default)]
 pub(super) struct ForeignPlugins(Arc<Mutex<Vec<DialectList>>>);
 
-pub(super) type DialectList = Vec<Arc<dyn Dialect>>;
+pub(super) type DialectList = Vec<Arc<dyn OpenPlugins>>;
 
 impl ForeignPlugins {
     pub(super) async fn find(
@@ -42,15 +46,14 @@ impl ForeignPlugins {
         assembly: &Assembly,
         answering: Option<&AnsweringModel>,
     ) -> Result<(), Problem> {
-        let found = dialects::open(assembly).await?;
+        let found = plugin_env::open(assembly).await?;
         let guards: Vec<_> = found.iter().flat_map(|it| it.project_guards()).collect();
         if let Err(problem) = assembly.trust.note_guards(&guards) {
             output::warning(&problem);
         }
         if let Some(answering) = answering {
-            for dialect in &found {
-                dialect.set_model(answering);
-            }
+            let ask: Arc<dyn Ask> = Arc::new(Models::new(answering));
+            found.iter().for_each(|plugins| plugins.set_ask(&ask));
         }
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(found);
         Ok(())

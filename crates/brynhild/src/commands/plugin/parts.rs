@@ -11,7 +11,6 @@ use plugins::{commands, hooks, profiles, rules, skills};
 use python_host::Missing;
 
 use crate::assemble::assembly::Assembly;
-use crate::assemble::plugin_set;
 use crate::assemble::workers;
 use crate::exit::Problem;
 
@@ -37,7 +36,7 @@ pub(super) async fn check(
             Err(problem) => faults.push(problem),
         }
     }
-    if plugin_set::trust(assembly, root, Place::Flag) == Trust::Given {
+    if assembly.plugin_env().program.trust(root, Place::Flag) == Trust::Given {
         let python = workers::quiet_host(assembly)?;
         for described in python.host.describe(&python.plugins([&plugin]), Missing::Report).await {
             let offer = described.offer;

@@ -9,11 +9,12 @@ use contract::policy::Approvals;
 use contract::skill::Skill;
 use contract::text::head;
 use contract::tool::ToolSpec;
+use plugins::dialects::Named;
 
 use super::{BUILTIN, Facts, Offer};
 use crate::assemble::assembly::Assembly;
-use crate::assemble::dialects::{self, Named};
 use crate::assemble::permissions::remembered::RememberedRules;
+use crate::assemble::plugin_env;
 use crate::assemble::pricing;
 use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
@@ -68,7 +69,7 @@ pub(super) fn plugins(assembly: &Assembly) -> String {
         let description = sentence(&it.description);
         vec![it.name, it.version, it.state.to_owned(), it.system.to_owned(), description]
     };
-    let rows: Vec<Vec<String>> = dialects::named(assembly).into_iter().map(row).collect();
+    let rows: Vec<Vec<String>> = plugin_env::named(assembly).into_iter().map(row).collect();
     if rows.is_empty() { String::from("No plugins were found.\n") } else { table(&rows) }
 }
 

@@ -6,16 +6,17 @@ use ::tui::host::{Answer, Item, Picks};
 use contract::id::SessionId;
 use contract::text::head;
 use ignore::DirEntry;
+use plugins::dialects::Named;
 use sessions::messages::{self, Message, Role};
 use sessions::store::Store;
 use tools::walk::{Filter, IgnoreFiles, Sources};
 
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::dialects;
 use crate::assemble::mcp;
 use crate::assemble::model_list;
 use crate::assemble::permissions::remembered::RememberedRules;
+use crate::assemble::plugin_env;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::themes;
 use crate::exit::Problem;
@@ -213,11 +214,11 @@ pub(super) fn preview(run: &RunContext, id: &str) -> Result<Answer, Problem> {
 
 pub(super) fn plugins(assembly: &Assembly) -> Answer {
     let servers = mcp::listing(assembly).unwrap_or_default();
-    let why = |named: &dialects::Named| {
+    let why = |named: &Named| {
         let server = servers.iter().find(|it| it.dialect == named.system && it.name == named.name);
         server.and_then(|server| server.failure.clone())
     };
-    let item = |named: dialects::Named| {
+    let item = |named: Named| {
         let why = why(&named);
         Item {
             value: format!("{}:{}", named.system, named.name),
@@ -235,7 +236,7 @@ pub(super) fn plugins(assembly: &Assembly) -> Answer {
         note: "failed".to_owned(),
         ..Item::default()
     });
-    let all = dialects::named(assembly).into_iter().map(item).chain(broken).collect();
+    let all = plugin_env::named(assembly).into_iter().map(item).chain(broken).collect();
     Answer::Items(Picks::Plugins, all)
 }
 

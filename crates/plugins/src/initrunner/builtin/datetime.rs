@@ -14,39 +14,20 @@ use serde_json::{Value, json};
 use super::options::Options;
 use super::{About, Built, Ground, text};
 
-pub(super) const KEYS: &[&str] = &["default_timezone"];
-
 const MOMENT: &str = "%Y-%m-%dT%H:%M:%S%:z";
 const TOLD: &str = "%Y-%m-%dT%H:%M:%S%:z (%A, %B %d, %Y %I:%M:%S %p %Z)";
 const CIVIL: &str = "%Y-%m-%dT%H:%M:%S";
 
 /// Ways of writing a date that are tried in this order, the unambiguous ones first.
-const WAYS: [&str; 14] = [
-    "%Y-%m-%d %H:%M:%S",
-    "%Y-%m-%d %H:%M",
-    "%Y/%m/%d %H:%M:%S",
-    "%Y/%m/%d",
-    "%Y%m%d",
-    "%B %d, %Y",
-    "%b %d, %Y",
-    "%d %B %Y",
-    "%d %b %Y",
-    "%B %d %Y",
-    "%d.%m.%Y %H:%M",
-    "%d.%m.%Y",
-    "%m/%d/%Y %H:%M",
-    "%m/%d/%Y",
-];
+const WAYS: &str = "%Y-%m-%d %H:%M:%S|%Y-%m-%d %H:%M|%Y/%m/%d %H:%M:%S|%Y/%m/%d|%Y%m%d|%B %d, %Y|%b %d, %Y|\
+    %d %B %Y|%d %b %Y|%B %d %Y|%d.%m.%Y %H:%M|%d.%m.%Y|%m/%d/%Y %H:%M|%m/%d/%Y";
 
 pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
     let zone = options.text("default_timezone")?.unwrap_or("UTC");
     let zone = named(zone).map_err(|what| format!("`default_timezone`: {what}"))?;
-    let made = |work, name, description, properties: Value, required: Value| {
-        let schema = json!({
-            "type": "object", "properties": properties, "required": required,
-            "additionalProperties": false,
-        });
-        let about = About { name, description, kind: "datetime", risk: Risk::ReadOnly, schema };
+    let made = |work, name, description, properties, required| {
+        let (kind, risk) = ("datetime", Risk::ReadOnly);
+        let about = About { name, description, kind, risk, properties, required };
         Arc::new(Clock { spec: about.spec(ground).into(), work, zone: zone.clone() })
             as Arc<dyn Tool>
     };
@@ -58,7 +39,7 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
             json!({"timezone": {
                 "type": "string", "default": "", "description": "Such as Europe/Oslo",
             }}),
-            json!([]),
+            &[],
         ),
         made(
             Work::Parse,
@@ -71,7 +52,7 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
                     "description": "How it is written, such as %d/%m/%Y; guessed where empty",
                 },
             }),
-            json!(["text"]),
+            &["text"][..],
         ),
     ]))
 }
@@ -120,7 +101,6 @@ impl Tool for Clock {
     }
 }
 
-/// A date as ISO 8601, with its distance from UTC where it has one.
 fn parsed(text: &str, format: &str) -> Result<String, String> {
     if !format.is_empty() {
         return by_format(text, format).map_err(|error| {
@@ -148,7 +128,7 @@ fn parsed(text: &str, format: &str) -> Result<String, String> {
     if let Ok(date) = text.parse::<Date>() {
         return Ok(DateTime::from(date).strftime(CIVIL).to_string());
     }
-    let found = WAYS.iter().find_map(|way| by_format(text, way).ok());
+    let found = WAYS.split('|').find_map(|way| by_format(text, way).ok());
     found.ok_or_else(|| format!("Could not parse '{text}'; say how it is written with `format`"))
 }
 

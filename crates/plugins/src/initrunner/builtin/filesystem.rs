@@ -1,5 +1,4 @@
-//! `filesystem`: reads, lists and writes files below one directory. No path leads out of it, by `..`
-//! or by a symbolic link.
+//! `filesystem`: files below one directory, which no path leaves by `..` or a symlink.
 
 mod beneath;
 
@@ -14,8 +13,6 @@ use serde_json::{Value, json};
 
 use super::options::Options;
 use super::{About, Built, Ground, text};
-
-pub(super) const KEYS: &[&str] = &["root_path", "allowed_extensions", "read_only"];
 
 pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
     let root = ground.surroundings.cwd.join(options.text("root_path")?.unwrap_or("."));
@@ -109,28 +106,25 @@ impl FileTool {
                 "Read a text file and return what it holds.",
                 Risk::ReadOnly,
                 json!({"path": path}),
-                json!(["path"]),
+                &["path"][..],
             ),
             Work::List => (
                 "list_directory",
                 "List the files and directories in a directory; directories end with a slash.",
                 Risk::ReadOnly,
                 json!({"path": {"type": "string", "default": ".", "description": "The directory"}}),
-                json!([]),
+                &[][..],
             ),
             Work::Write => (
                 "write_file",
                 "Write a text file: make it, or replace all that it holds.",
                 Risk::Mutating,
                 json!({"path": path, "content": content}),
-                json!(["path", "content"]),
+                &["path", "content"][..],
             ),
         };
-        let schema = json!({
-            "type": "object", "properties": properties, "required": required,
-            "additionalProperties": false,
-        });
-        let about = About { name, description, kind: "filesystem", risk, schema };
+        let kind = "filesystem";
+        let about = About { name, description, kind, risk, properties, required };
         Arc::new(Self { spec: about.spec(ground).into(), work, directory: Arc::clone(directory) })
     }
 

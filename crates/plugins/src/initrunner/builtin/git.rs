@@ -1,5 +1,4 @@
-//! `git`: reads a repository with programs of the repository's own choice switched off, and changes
-//! it with the installed git, in the sandbox.
+//! `git`: runs the installed git in the sandbox, without programs that the repository chooses.
 
 mod change;
 mod commands;
@@ -20,26 +19,15 @@ use super::process::{Limits, Program};
 use super::shell::quoted;
 use super::{About, Built, Ground, shortened};
 use crate::process::End;
+use crate::words::Words;
 use change::GitChange;
 use commands::{ALL, Look};
 
-pub(super) const KEYS: &[&str] = &["repo_path", "read_only", "timeout_seconds", "max_output_bytes"];
-
 /// Options that keep a repository from choosing programs that run.
-const TAMED: [&str; 12] = [
-    "--no-pager",
-    "--no-optional-locks",
-    "-c",
-    "core.fsmonitor=false",
-    "-c",
-    "core.hooksPath=/dev/null",
-    "-c",
-    "log.showSignature=false",
-    "-c",
-    "submodule.recurse=false",
-    "-c",
-    "color.ui=false",
-];
+const TAMED: Words = Words(
+    "--no-pager --no-optional-locks -c core.fsmonitor=false -c core.hooksPath=/dev/null -c \
+     log.showSignature=false -c submodule.recurse=false -c color.ui=false",
+);
 
 pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
     let named = options.text("repo_path")?.unwrap_or(".");
@@ -61,7 +49,8 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
             description: look.description,
             kind: "git",
             risk: Risk::ReadOnly,
-            schema: (look.schema)(),
+            properties: (look.properties)(),
+            required: look.required,
         };
         let repository = Arc::clone(&repository);
         Arc::new(GitLook { spec: about.spec(ground).into(), look, repository }) as Arc<dyn Tool>
@@ -87,7 +76,6 @@ fn top(directory: &Path) -> Option<PathBuf> {
 struct Repository {
     directory: PathBuf,
     top: PathBuf,
-    /// Its top where that is not in the workspace.
     outside: Option<PathBuf>,
     limits: Limits,
 }
@@ -125,7 +113,7 @@ impl Tool for GitLook {
         let repository = &self.repository;
         let program = Program {
             path: "git".into(),
-            args: TAMED.map(str::to_owned).into_iter().chain(words).map(Into::into).collect(),
+            args: TAMED.into_iter().map(str::to_owned).chain(words).map(Into::into).collect(),
             cwd: repository.directory.clone(),
             input: Vec::new(),
             limits: repository.limits,

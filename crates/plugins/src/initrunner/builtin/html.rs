@@ -1,5 +1,4 @@
-//! HTML as Markdown or as plain text: what a user would read of a page, in one pass over it,
-//! however broken it is. Nothing is fetched and no script counts.
+//! HTML as Markdown or plain text, in one pass, however broken it is. Fetches nothing.
 
 mod tokens;
 mod writer;
@@ -14,7 +13,6 @@ use writer::Writer;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// With headings, links, lists and emphasis.
     Markdown,
     Text,
 }
@@ -24,14 +22,12 @@ const HIDDEN: [&str; 12] = [
     "select", "datalist", "dialog",
 ];
 
-/// Elements that begin and end a paragraph.
 #[rustfmt::skip]
 const PARAGRAPHS: [&str; 18] = [
     "p", "ul", "ol", "dl", "pre", "table", "blockquote", "figure", "h1", "h2", "h3", "h4", "h5",
     "h6", "article", "section", "form", "fieldset",
 ];
 
-/// Elements that begin and end a line.
 #[rustfmt::skip]
 const LINES: [&str; 17] = [
     "div", "li", "tr", "dt", "dd", "header", "footer", "main", "nav", "aside", "address", "caption",
@@ -47,7 +43,6 @@ pub(super) fn looks_like(text: &str) -> bool {
     beginning.starts_with("<!doctype html") || beginning.contains("<html")
 }
 
-/// The words of a page. Links are made whole by `base`, the page's own address.
 pub(super) fn render(page: &str, base: &Url, form: Form) -> String {
     let mut renderer = Renderer {
         form,

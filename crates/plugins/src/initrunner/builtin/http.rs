@@ -15,9 +15,6 @@ use super::options::Options;
 use super::{About, Built, Ground, shortened, text};
 use crate::rest::{self, Exchange};
 
-pub(super) const KEYS: &[&str] = &["base_url", "allowed_methods", "headers"];
-
-/// Bytes of an answer that the model reads.
 const ANSWER: usize = 100 << 10;
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -39,16 +36,6 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
     }
     let only_looks =
         methods.iter().all(|method| ["GET", "HEAD", "OPTIONS"].contains(&method.as_str()));
-    let schema = json!({
-        "type": "object",
-        "properties": {
-            "method": {"type": "string", "description": format!("One of {}", methods.join(", "))},
-            "path": {"type": "string", "description": "What follows the base address, with its query"},
-            "body": {"type": "string", "default": "", "description": "The body, where there is one"},
-        },
-        "required": ["method", "path"],
-        "additionalProperties": false,
-    });
     let description =
         format!("Make an HTTP request to {base} and return the status and what came back.");
     let about = About {
@@ -56,7 +43,12 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
         description: &description,
         kind: "http",
         risk: if only_looks { Risk::ReadOnly } else { Risk::Mutating },
-        schema,
+        properties: json!({
+            "method": {"type": "string", "description": format!("One of {}", methods.join(", "))},
+            "path": {"type": "string", "description": "What follows the base address, with its query"},
+            "body": {"type": "string", "default": "", "description": "The body, where there is one"},
+        }),
+        required: &["method", "path"],
     };
     let spec = ToolSpec { requires_permission: true, ..about.spec(ground) };
     let requests = ground.requests.clone();

@@ -1,5 +1,4 @@
-//! The network of the programs that a role's tools run: what the user granted the role. Whether a
-//! program may run at all is not decided here.
+//! The network of the programs that a role's tools run: the user's grant.
 
 use std::sync::Arc;
 
@@ -8,7 +7,6 @@ use contract::tool::ToolOutput;
 
 use crate::remedy;
 
-/// A role's grant of the network.
 #[derive(Clone)]
 pub struct Granted {
     /// The network at this moment: in read-only mode there is none.

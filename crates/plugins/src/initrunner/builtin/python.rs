@@ -14,33 +14,23 @@ use super::options::Options;
 use super::process::{Limits, Program};
 use super::shell::quoted;
 use super::{About, Built, Granted, Ground, network, text};
+use crate::words::Words;
 
-pub(super) const KEYS: &[&str] = &[
-    "timeout_seconds",
-    "max_output_bytes",
-    "working_dir",
-    "require_confirmation",
-    "network_disabled",
-];
+pub(super) const KEYS: Words =
+    Words("timeout_seconds max_output_bytes working_dir require_confirmation network_disabled");
 
-/// The interpreter, looked up where the code runs.
 pub(super) const INTERPRETER: &str = "python3";
 
 pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
     // A user is asked by rules and by `approval`; this key has never decided anything.
     options.flag("require_confirmation", true)?;
-    let schema = json!({
-        "type": "object",
-        "properties": {"code": {"type": "string", "description": "The code"}},
-        "required": ["code"],
-        "additionalProperties": false,
-    });
     let about = About {
         name: "run_python",
         description: "Run Python code and return what it prints. Each run starts afresh.",
         kind: "python",
         risk: Risk::HighImpact,
-        schema,
+        properties: json!({"code": {"type": "string", "description": "The code"}}),
+        required: &["code"],
     };
     let mut built = Built::of([Arc::new(RunPython {
         spec: about.spec(ground).into(),
@@ -56,7 +46,6 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
     Ok(built)
 }
 
-/// The message if there is no interpreter.
 pub(super) fn missing(ground: &Ground) -> Option<String> {
     let has_path = ground.surroundings.env.contains_key("PATH");
     let is_missing = has_path && ground.surroundings.program(INTERPRETER).is_none();

@@ -1,5 +1,4 @@
-//! `shell`: runs one program with its arguments, without a shell. Lists of the entry decide first,
-//! then rules and the sandbox as for every command.
+//! `shell`: runs one program without a shell. The entry's lists decide first, then the rules.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,15 +12,12 @@ use serde_json::{Value, json};
 use super::options::Options;
 use super::process::{Limits, Program};
 use super::{About, Built, Granted, Ground, text};
+use crate::words::Words;
 
-pub(super) const KEYS: &[&str] = &[
-    "allowed_commands",
-    "blocked_commands",
-    "working_dir",
-    "timeout_seconds",
-    "max_output_bytes",
-    "require_confirmation",
-];
+pub(super) const KEYS: Words = Words(
+    "allowed_commands blocked_commands working_dir timeout_seconds max_output_bytes \
+     require_confirmation",
+);
 
 /// The commands that are blocked where an entry names none.
 const BLOCKED: [&str; 18] = [
@@ -41,21 +37,16 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
     let usual = || BLOCKED.map(str::to_owned).to_vec();
     // A user is asked by rules and by `approval`; this key has never decided anything.
     options.flag("require_confirmation", true)?;
-    let schema = json!({
-        "type": "object",
-        "properties": {
-            "command": {"type": "string", "description": "A program with its arguments"},
-        },
-        "required": ["command"],
-        "additionalProperties": false,
-    });
     let about = About {
         name: "run_shell",
         description: "Run a program and return its output. There is no shell: pipes, redirections, \
                       variables and several commands at once do not work.",
         kind: "shell",
         risk: Risk::HighImpact,
-        schema,
+        properties: json!({
+            "command": {"type": "string", "description": "A program with its arguments"},
+        }),
+        required: &["command"],
     };
     Ok(Built::of([Arc::new(RunShell {
         spec: about.spec(ground).into(),
@@ -137,7 +128,6 @@ impl Tool for RunShell {
     }
 }
 
-/// A word as a shell would read it back.
 pub(super) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "@%+:,./-_".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

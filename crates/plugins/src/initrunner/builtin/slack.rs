@@ -15,15 +15,10 @@ use serde_json::{Value, json};
 use super::options::Options;
 use super::{About, Built, Ground, http, shortened, text};
 use crate::rest::{self, Exchange};
+use crate::words::Words;
 
-pub(super) const KEYS: &[&str] = &[
-    "webhook_url",
-    "default_channel",
-    "username",
-    "icon_emoji",
-    "timeout_seconds",
-    "max_response_bytes",
-];
+pub(super) const KEYS: Words =
+    Words("webhook_url default_channel username icon_emoji timeout_seconds max_response_bytes");
 
 pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
     let written = options.required("webhook_url")?;
@@ -32,9 +27,12 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
     let webhook = if filled.contains("${") { None } else { Some(http::address(&filled)) };
     let webhook = webhook.transpose().map_err(|_| "`webhook_url` is no address".to_owned())?;
     let owned = |key| options.text(key).map(|text| text.map(str::to_owned));
-    let schema = json!({
-        "type": "object",
-        "properties": {
+    let about = About {
+        name: "send_slack_message",
+        description: "Send a message to Slack.",
+        kind: "slack",
+        risk: Risk::HighImpact,
+        properties: json!({
             "text": {"type": "string", "description": "The message"},
             "channel": {
                 "anyOf": [{"type": "string"}, {"type": "null"}], "default": null,
@@ -48,16 +46,8 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
                 "default": null,
                 "description": "Block Kit blocks, where the message has any",
             },
-        },
-        "required": ["text"],
-        "additionalProperties": false,
-    });
-    let about = About {
-        name: "send_slack_message",
-        description: "Send a message to Slack.",
-        kind: "slack",
-        risk: Risk::HighImpact,
-        schema,
+        }),
+        required: &["text"],
     };
     let tool = SlackMessage {
         spec: about.spec(ground).into(),
@@ -96,7 +86,6 @@ impl SlackMessage {
         webhook.ok_or_else(|| ToolError::Input(format!("{} is not set", self.written)))
     }
 
-    /// An error is words for the model.
     fn payload(&self, args: &Value) -> Result<Value, String> {
         let mut payload = json!({"text": text(args, "text")});
         let channel = Some(text(args, "channel")).filter(|channel| !channel.is_empty());

@@ -1,5 +1,4 @@
-//! `sql`: statements on one SQLite database, run by a confined interpreter, so that neither a
-//! statement nor a hostile file reaches anything else.
+//! `sql`: statements on one SQLite database, run by a confined interpreter.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,9 +16,10 @@ use super::process::{Limits, Program};
 use super::python::{INTERPRETER, missing};
 use super::{About, Built, Ground, shortened, text};
 use crate::process::End;
+use crate::words::Words;
 
-pub(super) const KEYS: &[&str] =
-    &["database", "read_only", "max_rows", "max_result_bytes", "timeout_seconds"];
+pub(super) const KEYS: Words =
+    Words("database read_only max_rows max_result_bytes timeout_seconds");
 
 const MEMORY: &str = ":memory:";
 /// Time for the interpreter's start; the statement's own time is watched where it runs.
@@ -35,12 +35,6 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
     // What is written has a journal beside it.
     let outside = outside.and_then(|file| if read_only { Some(&**file) } else { file.parent() });
     let outside = outside.map(Path::to_owned);
-    let schema = json!({
-        "type": "object",
-        "properties": {"sql": {"type": "string", "description": "One statement in SQLite's dialect"}},
-        "required": ["sql"],
-        "additionalProperties": false,
-    });
     let description = if read_only {
         "Query the SQLite database, which cannot be changed, and return the rows."
     } else {
@@ -51,7 +45,8 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
         description,
         kind: "sql",
         risk: if read_only { Risk::ReadOnly } else { Risk::Mutating },
-        schema,
+        properties: json!({"sql": {"type": "string", "description": "One statement in SQLite's dialect"}}),
+        required: &["sql"],
     };
     let mut built = Built::of([Arc::new(QueryDatabase {
         spec: about.spec(ground).into(),
@@ -69,7 +64,6 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
     Ok(built)
 }
 
-/// The file of a database, which lies below the role's directory or the home.
 fn located(named: &str, ground: &Ground) -> Result<PathBuf, String> {
     let home = ground.surroundings.home.as_deref();
     let path = match (named.strip_prefix("~/"), home) {
@@ -98,7 +92,6 @@ fn located(named: &str, ground: &Ground) -> Result<PathBuf, String> {
 struct QueryDatabase {
     spec: Arc<ToolSpec>,
     file: Option<PathBuf>,
-    /// The path to reach if the file is outside of the workspace.
     outside: Option<PathBuf>,
     read_only: bool,
     rows: usize,

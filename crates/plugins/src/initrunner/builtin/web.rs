@@ -16,11 +16,11 @@ use super::html::{self, Form};
 use super::options::Options;
 use super::{About, Built, Ground, http, shortened, text};
 use crate::rest::{self, Answered, Exchange};
+use crate::words::Words;
 
-pub(super) const KEYS: &[&str] =
-    &["allowed_domains", "blocked_domains", "max_content_bytes", "timeout_seconds", "user_agent"];
+pub(super) const KEYS: Words =
+    Words("allowed_domains blocked_domains max_content_bytes timeout_seconds user_agent");
 
-/// How often a page may have moved within its host.
 const MOVES: usize = 5;
 /// Bytes of a page for one byte of what the model reads: markup and scripts take most of it.
 const MARKUP: usize = 8;
@@ -31,7 +31,8 @@ pub(super) fn build_reader(options: &Options<'_>, ground: &Ground) -> Result<Bui
         description: "Fetch a web page and return it as Markdown.",
         kind: "web_reader",
         risk: Risk::ReadOnly,
-        schema: schema(),
+        properties: properties(),
+        required: &["url"],
     };
     Ok(Built::of([Page::made(options, ground, about, Form::Markdown)?]))
 }
@@ -42,20 +43,16 @@ pub(super) fn build_scraper(options: &Options<'_>, ground: &Ground) -> Result<Bu
         description: "Fetch a web page and return its text.",
         kind: "web_scraper",
         risk: Risk::ReadOnly,
-        schema: schema(),
+        properties: properties(),
+        required: &["url"],
     };
     let mut built = Built::of([Page::made(options, ground, about, Form::Text)?]);
     built.notes.push(String::from("pages are returned and not stored: there is no `ingest` here"));
     Ok(built)
 }
 
-fn schema() -> Value {
-    json!({
-        "type": "object",
-        "properties": {"url": {"type": "string", "description": "The address, with http or https"}},
-        "required": ["url"],
-        "additionalProperties": false,
-    })
+fn properties() -> Value {
+    json!({"url": {"type": "string", "description": "The address, with http or https"}})
 }
 
 /// A domain of a list as addresses have it, in ASCII. An error says that it names no host, and what would.
@@ -149,8 +146,7 @@ impl Page {
         Ok(url)
     }
 
-    /// Fetches a page. It may have moved within its host; another host is a call of its own, which
-    /// is judged like one.
+    /// Fetches a page. A move to another host is an error: that is a call of its own, judged like one.
     async fn fetched(&self, mut url: Url) -> Result<(Url, Answered), String> {
         for _ in 0..=MOVES {
             let exchange = Exchange {

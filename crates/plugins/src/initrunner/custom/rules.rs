@@ -1,24 +1,17 @@
-//! What a role says about the code of its tools, in `security.tools`. The rules on imports count;
-//! for the rest the sandbox stands, and what has no effect is named.
+//! The rules on imports in `security.tools` of a role; the sandbox replaces the rest, which is named.
 
 use serde_json::{Map, Value, json};
 
 use crate::initrunner::role::Fields;
+use crate::words::Words;
 
-const COUNTED: [&str; 2] = ["allowed_custom_modules", "blocked_custom_modules"];
+const COUNTED: Words = Words("allowed_custom_modules blocked_custom_modules");
 
-/// Keys of `security.tools` in whose place the sandbox stands.
-const CONFINED: [&str; 7] = [
-    "audit_hooks_enabled",
-    "allowed_write_paths",
-    "allowed_network_hosts",
-    "block_private_ips",
-    "allow_subprocess",
-    "allow_eval_exec",
-    "sandbox_violation_action",
-];
+const CONFINED: Words = Words(
+    "audit_hooks_enabled allowed_write_paths allowed_network_hosts block_private_ips \
+     allow_subprocess allow_eval_exec sandbox_violation_action",
+);
 
-/// Reads `security` of a role: the rules on imports, as a worker takes them.
 pub(crate) fn read(value: Option<&Value>, fields: &mut Fields) -> Value {
     let none = json!({"allowed": [], "blocked": null});
     let security = match value {
@@ -34,8 +27,8 @@ pub(crate) fn read(value: Option<&Value>, fields: &mut Fields) -> Value {
     }
     let empty = Map::new();
     let tools = security.get("tools").and_then(Value::as_object).unwrap_or(&empty);
-    for key in tools.keys().filter(|key| !COUNTED.contains(&key.as_str())) {
-        let words = if CONFINED.contains(&key.as_str()) {
+    for key in tools.keys().filter(|key| !COUNTED.has(key)) {
+        let words = if CONFINED.has(key) {
             "it has no effect: the sandbox confines every tool, and the user's own configuration \
              says what it may do"
         } else {

@@ -7,9 +7,7 @@ use contract::message::ToolCall;
 use contract::tool::{Plan, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde_json::Value;
 
-/// System errors where nothing may be written.
 const SHUT: [&str; 3] = ["Errno 30", "Read-only file system", "Errno 13"];
-/// Errors of programs without a network.
 const ALONE: [&str; 4] = [
     "Temporary failure in name resolution",
     "Network is unreachable",

@@ -11,10 +11,8 @@ use crate::plugin::{Dialect, Manifest, Place, Plugin, PluginSettings};
 
 const MOST: usize = 2000;
 
-/// The parts of a role that a worker serves.
 pub struct Wanted<'a> {
     pub role: &'a Role,
-    /// Its entries that are Python, in order.
     pub entries: Vec<&'a ToolEntry>,
     pub types: Types,
     /// Directories of packages that count for it beside those of its interpreter.
@@ -25,7 +23,6 @@ pub struct Wanted<'a> {
 /// How far a worker goes with what entries name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Depth {
-    /// It loads and runs it.
     #[default]
     Run,
     /// It reads its text, and runs none of it.
@@ -67,7 +64,6 @@ fn directory(role: &Role) -> PathBuf {
     directory.canonicalize().unwrap_or_else(|_| directory.to_owned())
 }
 
-/// The variables that the texts of some entries name as `${NAME}`.
 pub fn variables(entries: &[&ToolEntry]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for entry in entries {

@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::words::shell_commands;
+
 use ::files::path::normalize;
 
 const LONGEST_PATH: usize = 4096;
@@ -32,7 +34,6 @@ pub(super) fn of_path(value: &str, root: &Path) -> Vec<String> {
     found
 }
 
-/// A path as it is seen from a directory; both are in full.
 fn relative(path: &Path, directory: &Path) -> PathBuf {
     let mut up = PathBuf::new();
     for above in directory.ancestors() {
@@ -51,7 +52,7 @@ pub(super) fn of_command(value: &str) -> Vec<String> {
         return Vec::new();
     }
     let mut found = Vec::new();
-    for words in commands(value) {
+    for words in shell_commands(value, ";|&()<>\n`") {
         let Some((program, rest)) = words.split_first() else { continue };
         let name = program.rsplit('/').next().unwrap_or(program);
         let paths: Vec<String> = rest.iter().map(|word| plain(word)).collect();
@@ -87,36 +88,6 @@ fn plain(word: &str) -> String {
     }
     let path = normalize(Path::new(word));
     if path.as_os_str().is_empty() { word.to_owned() } else { path.display().to_string() }
-}
-
-fn commands(text: &str) -> Vec<Vec<String>> {
-    let (mut commands, mut words) = (Vec::new(), Vec::new());
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    let mut characters = text.chars();
-    while let Some(c) = characters.next() {
-        match (c, quote) {
-            (c, Some(open)) if c == open => quote = None,
-            ('\\', None | Some('"')) => {
-                // A line that goes on is one line.
-                let escaped = characters.next().filter(|c| *c != '\n');
-                word.get_or_insert_default().extend(escaped);
-            }
-            ('\'' | '"', None) => {
-                word.get_or_insert_default();
-                quote = Some(c);
-            }
-            (';' | '|' | '&' | '(' | ')' | '<' | '>' | '\n' | '`', None) => {
-                words.extend(word.take());
-                commands.push(std::mem::take(&mut words));
-            }
-            (c, None) if c.is_whitespace() => words.extend(word.take()),
-            (c, None | Some(_)) => word.get_or_insert_default().push(c),
-        }
-    }
-    words.extend(word);
-    commands.push(words);
-    commands
 }
 
 #[cfg(test)]

@@ -4,21 +4,25 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::keys::{IDLE_EXECUTION, IDLE_GUARDRAILS};
 use super::{Finding, Guardrails, ModelWish, Severity};
+use crate::words::Words;
 
-const GUARDRAILS: [&str; 7] = [
-    "max_tokens_per_run",
-    "max_tool_calls",
-    "timeout_seconds",
-    "max_request_limit",
-    "input_tokens_limit",
-    "total_tokens_limit",
-    "cost_limit",
-];
+const IDLE_EXECUTION: Words =
+    Words("end_strategy max_concurrency http_retries http_retry_max_wait");
 
-const MODEL: [&str; 6] =
-    ["provider", "name", "base_url", "api_key_env", "temperature", "max_tokens"];
+const IDLE_GUARDRAILS: Words = Words(
+    "per_request_input_tokens_limit session_token_budget run_token_budget daemon_token_budget \
+     daemon_daily_token_budget daemon_daily_cost_budget daemon_weekly_cost_budget \
+     budget_timezone max_iterations autonomous_token_budget autonomous_timeout_seconds \
+     retry_policy circuit_breaker",
+);
+
+const GUARDRAILS: Words = Words(
+    "max_tokens_per_run max_tool_calls timeout_seconds max_request_limit input_tokens_limit \
+     total_tokens_limit cost_limit",
+);
+
+const MODEL: Words = Words("provider name base_url api_key_env temperature max_tokens");
 
 #[derive(Default)]
 pub(crate) struct Fields {
@@ -67,7 +71,6 @@ impl Fields {
         self.text(from, key, above)
     }
 
-    /// A list of texts; entries may also be mappings with a `name` or `path`.
     pub(super) fn texts(&mut self, from: &Map<String, Value>, key: &str) -> Vec<String> {
         let items = match from.get(key) {
             None | Some(Value::Null) => return Vec::new(),
@@ -105,7 +108,7 @@ impl Fields {
                 return ModelWish::default();
             }
         };
-        for key in fields.keys().filter(|key| !MODEL.contains(&key.as_str())) {
+        for key in fields.keys().filter(|key| !MODEL.has(key)) {
             self.warning(&format!("model.{key}"), "it is not supported and does nothing here");
         }
         let mut text = |key| self.text(fields, key, "model.").filter(|text| !text.is_empty());
@@ -153,8 +156,8 @@ impl Fields {
                 return usual;
             }
         };
-        for key in fields.keys().filter(|key| !GUARDRAILS.contains(&key.as_str())) {
-            let words = if IDLE_GUARDRAILS.contains(&key.as_str()) {
+        for key in fields.keys().filter(|key| !GUARDRAILS.has(key)) {
+            let words = if IDLE_GUARDRAILS.has(key) {
                 "it is not supported and does nothing here"
             } else {
                 "it is not known and is ignored"
@@ -192,7 +195,7 @@ impl Fields {
         };
         let counted = ["retries", "output_retries", "tool_timeout_seconds"];
         for key in fields.keys().filter(|key| !counted.contains(&key.as_str())) {
-            let words = if IDLE_EXECUTION.contains(&key.as_str()) {
+            let words = if IDLE_EXECUTION.has(key) {
                 "it is not supported and does nothing here"
             } else {
                 "it is not known and is ignored"

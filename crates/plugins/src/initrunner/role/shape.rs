@@ -6,10 +6,25 @@ use contract::text::closest;
 use serde_json::{Map, Value};
 
 use super::fields::Fields;
-use super::keys::{COMPOSED, METADATA, SUPPORTED, UNSUPPORTED};
 use super::{Finding, Reading, Role, Severity, ToolEntry};
 use crate::initrunner::custom::rules;
 use crate::initrunner::variables;
+use crate::words::Words;
+
+const METADATA: Words =
+    Words("name description tags author team version dependencies bundle spec_version");
+
+const SUPPORTED: Words = Words(
+    "role prompt model output tools skills deps_schema guardrails execution resources security",
+);
+
+const UNSUPPORTED: Words = Words(
+    "memory triggers sinks ingest autonomy reasoning observability capabilities auto_skills \
+     tool_search daemon",
+);
+
+const COMPOSED: Words =
+    Words("agents run debate ensemble handoff_max_chars shared_memory shared_documents durability");
 
 pub(super) fn read(document: &Map<String, Value>, file: &Path) -> Reading {
     let mut fields = Fields::default();
@@ -69,7 +84,7 @@ fn envelope(document: &Map<String, Value>, fields: &mut Fields) -> Option<Role> 
 }
 
 fn flat(document: &Map<String, Value>, fields: &mut Fields) -> Option<Role> {
-    if let Some(key) = document.keys().find(|key| COMPOSED.contains(&key.as_str())) {
+    if let Some(key) = document.keys().find(|key| COMPOSED.has(key)) {
         fields.error(key, "roles of several agents are not supported");
         return None;
     }
@@ -80,7 +95,7 @@ fn flat(document: &Map<String, Value>, fields: &mut Fields) -> Option<Role> {
     if !["prompt", "model", "tools"].iter().any(|key| document.contains_key(*key)) {
         fields.error("", "this is no role: it has none of `prompt`, `model` and `tools`");
     }
-    let own = |key: &&String| !is_known(key) && !METADATA.contains(&key.as_str());
+    let own = |key: &&String| !is_known(key) && !METADATA.has(key);
     for key in document.keys().filter(own) {
         let known = SUPPORTED.into_iter().chain(UNSUPPORTED).chain(METADATA);
         let meant = closest(key, known).map(|it| format!("; did you mean `{it}`?"));
@@ -106,10 +121,9 @@ fn is_name(name: &str) -> bool {
 }
 
 fn is_known(key: &str) -> bool {
-    SUPPORTED.contains(&key) || UNSUPPORTED.contains(&key) || COMPOSED.contains(&key)
+    SUPPORTED.has(key) || UNSUPPORTED.has(key) || COMPOSED.has(key)
 }
 
-/// Reads the parts that both shapes share.
 fn parts(spec: &Map<String, Value>, fields: &mut Fields) -> Role {
     // An empty mapping switches a thing on; an empty list holds none of them.
     let is_set = |value: &Value| match value {

@@ -30,7 +30,6 @@ pub(super) fn read(path: &Path) -> Result<String, String> {
     Ok(if is_cut { cut(text, READ_LIMIT) } else { text.to_owned() })
 }
 
-/// The names in a directory, one a line, those of directories with a slash behind.
 pub(super) fn list(path: &Path) -> Result<String, String> {
     let directory = exact_path::open_directory(path).map_err(explained)?;
     let mut names = Vec::new();

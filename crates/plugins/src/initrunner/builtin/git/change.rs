@@ -51,7 +51,7 @@ fn about(kind: Kind) -> About<'static> {
                     "description": "Create the branch at the commit that is checked out",
                 },
             }),
-            "branch",
+            &["branch"],
         ),
         Kind::Commit => (
             "git_commit",
@@ -63,7 +63,7 @@ fn about(kind: Kind) -> About<'static> {
                     "description": "Files and directories to commit, separated by spaces",
                 },
             }),
-            "message",
+            &["message"],
         ),
         Kind::Tag => (
             "git_tag",
@@ -76,17 +76,12 @@ fn about(kind: Kind) -> About<'static> {
                 },
                 "ref": {"type": "string", "default": "HEAD", "description": "The commit"},
             }),
-            "name",
+            &["name"],
         ),
     };
-    let schema = json!({
-        "type": "object", "properties": properties, "required": [required],
-        "additionalProperties": false,
-    });
-    About { name, description, kind: "git", risk: Risk::Mutating, schema }
+    About { name, description, kind: "git", risk: Risk::Mutating, properties, required }
 }
 
-/// The git commands of a call, each as its arguments.
 fn commands(kind: Kind, args: &Value) -> Result<Vec<Vec<String>>, String> {
     let name = |key: &str| match text(args, key).trim() {
         "" => Err(format!("'{key}' is empty")),

@@ -7,7 +7,8 @@ use super::super::text;
 pub(super) struct Look {
     pub(super) name: &'static str,
     pub(super) description: &'static str,
-    pub(super) schema: fn() -> Value,
+    pub(super) properties: fn() -> Value,
+    pub(super) required: &'static [&'static str],
     /// The words that git is given. An error is words for the model.
     pub(super) words: fn(&Value) -> Result<Vec<String>, String>,
     pub(super) paths: fn(&Value) -> Vec<&str>,
@@ -17,37 +18,37 @@ pub(super) const ALL: [Look; 7] = [
     Look {
         name: "git_status",
         description: "Show the branch and what has changed since the last commit.",
-        schema: || object(&json!({}), &[]),
+        properties: || json!({}),
+        required: &[],
         words: |_| Ok(words(["status", "--short", "--branch"])),
         paths: |_| Vec::new(),
     },
     Look {
         name: "git_log",
         description: "Show the history of commits, the latest first.",
-        schema: || {
+        properties: || {
             let count = json!({"type": "integer", "default": 20, "minimum": 1, "maximum": 10000});
             let format = json!({
                 "type": "string", "default": "oneline",
                 "description": "oneline, short, medium, full, fuller, compact, or format:... with placeholders",
             });
-            object(&json!({"max_count": count, "format": format}), &[])
+            json!({"max_count": count, "format": format})
         },
+        required: &[],
         words: log,
         paths: |_| Vec::new(),
     },
     Look {
         name: "git_diff",
         description: "Show changes: of the working tree, of what is staged, or since a commit.",
-        schema: || {
-            object(
-                &json!({
-                    "ref": {"type": "string", "default": "", "description": "A commit, branch or range"},
-                    "staged": {"type": "boolean", "default": false},
-                    "path": {"type": "string", "default": "", "description": "Only this file or directory"},
-                }),
-                &[],
-            )
+        properties: || {
+            json!({
+                "ref": {"type": "string", "default": "", "description": "A commit, branch or range"},
+                "staged": {"type": "boolean", "default": false},
+                "path": {"type": "string", "default": "", "description": "Only this file or directory"},
+            })
         },
+        required: &[],
         words: diff,
         paths: |args| {
             let mut paths = files(text(args, "ref"));
@@ -58,7 +59,8 @@ pub(super) const ALL: [Look; 7] = [
     Look {
         name: "git_show",
         description: "Show a commit with its changes.",
-        schema: || object(&json!({"ref": {"type": "string", "default": "HEAD"}}), &[]),
+        properties: || json!({"ref": {"type": "string", "default": "HEAD"}}),
+        required: &[],
         words: |args| {
             let mut words = words(["show", "--stat", "--patch", "--no-ext-diff", "--no-textconv"]);
             words.push(reference(filled(args, "ref").unwrap_or("HEAD"))?);
@@ -70,7 +72,8 @@ pub(super) const ALL: [Look; 7] = [
     Look {
         name: "git_blame",
         description: "Show who wrote each line of a file, and in which commit.",
-        schema: || object(&json!({"path": {"type": "string"}}), &["path"]),
+        properties: || json!({"path": {"type": "string"}}),
+        required: &["path"],
         words: |args| {
             let mut words = words(["blame", "--no-textconv", "--"]);
             words.push(plain(text(args, "path"))?);
@@ -81,7 +84,8 @@ pub(super) const ALL: [Look; 7] = [
     Look {
         name: "git_changed_files",
         description: "List the files that have changed since a commit, with how: A added, M modified, D deleted.",
-        schema: || object(&json!({"ref": {"type": "string", "default": "HEAD~1"}}), &[]),
+        properties: || json!({"ref": {"type": "string", "default": "HEAD~1"}}),
+        required: &[],
         words: |args| {
             let mut words = words(["diff", "--no-ext-diff", "--name-status"]);
             words.push(reference(filled(args, "ref").unwrap_or("HEAD~1"))?);
@@ -93,10 +97,11 @@ pub(super) const ALL: [Look; 7] = [
     Look {
         name: "git_list_files",
         description: "List the files that git knows.",
-        schema: || {
+        properties: || {
             let path = json!({"type": "string", "default": "", "description": "Only below this directory"});
-            object(&json!({"path": path}), &[])
+            json!({"path": path})
         },
+        required: &[],
         words: |args| {
             let mut words = words(["ls-files", "--"]);
             if let Some(path) = filled(args, "path") {
@@ -141,13 +146,6 @@ fn diff(args: &Value) -> Result<Vec<String>, String> {
     Ok(words)
 }
 
-fn object(properties: &Value, required: &[&str]) -> Value {
-    json!({
-        "type": "object", "properties": properties, "required": required,
-        "additionalProperties": false,
-    })
-}
-
 fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
     words.map(str::to_owned).to_vec()
 }
@@ -172,7 +170,6 @@ fn file_of(name: &str) -> Option<&str> {
     Some(path).filter(|path| !path.is_empty())
 }
 
-/// The name of a commit, which is no option.
 fn reference(name: &str) -> Result<String, String> {
     if name.starts_with('-') {
         return Err(format!("'{name}' is no commit, branch or tag"));

@@ -8,26 +8,19 @@ const EMPTY: [&str; 9] = ["br", "hr", "img", "input", "meta", "link", "wbr", "so
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Token {
-    /// Text, its entities replaced.
     Text(String),
-    Open {
-        name: String,
-        attributes: Vec<(String, String)>,
-        is_closed: bool,
-    },
+    Open { name: String, attributes: Vec<(String, String)>, is_closed: bool },
     Close(String),
 }
 
 enum Markup {
     Token(Token),
-    /// Something that is not shown.
     Nothing,
     Text,
 }
 
 pub(super) struct Tokens<'a> {
     rest: &'a str,
-    /// The element whose content is text.
     raw: Option<String>,
 }
 
@@ -50,7 +43,6 @@ impl<'a> Tokens<'a> {
         Token::Text(entities(text).into_owned())
     }
 
-    /// Takes the tag, comment or declaration that the rest begins with.
     fn markup(&mut self) -> Markup {
         let rest = self.rest;
         let skipped = if let Some(comment) = rest.strip_prefix("<!--") {
@@ -116,7 +108,6 @@ impl Iterator for Tokens<'_> {
     }
 }
 
-/// Takes the attributes and the end of a tag off a text. Also whether the tag closes itself.
 fn attributes(text: &mut &str) -> (Vec<(String, String)>, bool) {
     let mut attributes = Vec::new();
     let mut is_closed = false;

@@ -3,20 +3,14 @@
 #[derive(Default)]
 pub(super) struct Writer {
     text: String,
-    /// Lines that end before the next words.
     pending: usize,
-    /// True if a space stands between the last word and the next.
     spaced: bool,
-    /// The beginning of every line.
     prefix: String,
-    /// The prefix when the last line ended.
     before: String,
-    /// Marks that wait for the words which they stand before.
     marks: String,
 }
 
 impl Writer {
-    /// Adds words; white space between them counts once.
     pub(super) fn words(&mut self, text: &str) {
         let mut is_first = true;
         for word in text.split_ascii_whitespace() {

@@ -4,14 +4,13 @@
 use std::path::Path;
 
 use plugins::discovery::Trust;
-use plugins::plugin::{Place, Plugin};
-use plugins::problem::Problem;
+use plugins::plugin::Place;
 
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
 
 /// Returns how far the plugins in `root`, a path without symlinks, may be used.
-pub(super) fn trust(assembly: &Assembly, root: &Path, place: Place) -> Trust {
+pub(crate) fn trust(assembly: &Assembly, root: &Path, place: Place) -> Trust {
     let workspace = match assembly.root() {
         Ok(workspace) if place != Place::Flag && root.starts_with(workspace) => workspace,
         // Naming a directory on the command line trusts it for that run.
@@ -74,22 +73,4 @@ fn of_project(assembly: &Assembly, workspace: &Path, root: &Path) -> Trust {
         )),
         None => Trust::Given,
     }
-}
-
-/// Why an installed package may not be used, if it may not: it lies in the project, and the user
-/// has not named that interpreter.
-pub(super) fn fault_of_package(run: &RunContext, plugin: &Plugin) -> Option<Problem> {
-    let workspace = run.root().ok()?;
-    let python = run.config().plugins.python.as_deref();
-    let prefix = python.and_then(Path::parent).and_then(Path::parent);
-    let is_named = prefix.is_some_and(|prefix| plugin.root.starts_with(prefix));
-    if !plugin.root.starts_with(workspace) || is_named {
-        return None;
-    }
-    let what = format!(
-        "the package of the plugin `{}` lies in the project, so nothing of it is used",
-        plugin.name()
-    );
-    let hint = "name the interpreter in `plugins.python` of your own configuration to use it";
-    Some(Problem::new(&plugin.root, what, hint))
 }
