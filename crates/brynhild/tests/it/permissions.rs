@@ -168,18 +168,6 @@ fn tool_settings_take_effect() {
 }
 
 #[test]
-fn a_dry_run_names_calls_and_runs_none() {
-    let server = ModelServer::start([
-        Reply::calls([("Bash", json!({"command": "touch made"}))]),
-        Reply::text("planned"),
-    ]);
-    let project = project_with(&server);
-    project.brynhild(&["chat", "--dry-run", "make it"]).success();
-    assert_eq!(last_result(&server)["content"], "[dry run - tool not executed]");
-    assert!(!project.path().join("made").exists());
-}
-
-#[test]
 fn every_ruling_is_in_the_event_stream_with_its_reasons() {
     let server = ModelServer::start([
         Reply::calls([("Bash", json!({"command": "rm -rf /"}))]),

@@ -175,26 +175,3 @@ fn failed_tool_does_not_end_the_turn() {
     assert_eq!(run.success().stdout, "it is not there\n");
     assert_eq!(last_results(&server.chats()[1]), ["File not found: missing.txt"]);
 }
-
-#[test]
-fn a_dry_run_names_calls_and_runs_none() {
-    let call = ("Write", json!({"file_path": "a.txt", "content": "x"}));
-    let server = ModelServer::start([Reply::calls([call]), Reply::text("ok")]);
-    let project = project_with(&server);
-    project.brynhild(&["chat", "--dry-run", "go"]).success();
-    assert_eq!(last_results(&server.chats()[1]), ["[dry run - tool not executed]"]);
-    assert!(!project.path().join("a.txt").exists());
-}
-
-#[test]
-fn unanswerable_permission_is_reported_and_exits_with_3() {
-    let call = ("Bash", json!({"command": "touch made"}));
-    let server = ModelServer::start([Reply::calls([call]), Reply::text("then not")]);
-    let project = project_with(&server);
-    let run = project.brynhild(&["chat", "--mode", "ask", "go"]);
-    run.code(3);
-    assert_eq!(run.stdout, "then not\n");
-    let result = &last_results(&server.chats()[1])[0];
-    assert!(result.starts_with("Permission denied: this call needs approval"), "{result}");
-    assert!(!project.path().join("made").exists());
-}

@@ -78,6 +78,7 @@ fn answer_format_is_configurable() {
         assert!(answer(word, &[]).json_lines().len() > 3);
     }
     assert_eq!(answer("json", &["--output-format", "text"]).stdout, "done\n");
+    answer("json", &["--output-format", "xml"]).code(2);
 }
 
 #[test]

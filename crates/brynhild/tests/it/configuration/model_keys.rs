@@ -1,7 +1,5 @@
 //! `models` and `providers`: who answers, and by which name the model is asked for.
 
-use std::fs;
-
 use serde_json::json;
 use testkit::{ModelServer, Project, Reply};
 
@@ -24,19 +22,6 @@ fn requested_model(yaml: &str, args: &[&str]) -> String {
 const MINE: &str = "providers:\n  default: mine\n  mine: {type: openai, base_url: URL}\n";
 
 #[test]
-fn model_is_chosen_by_flag_instance_config_then_type() {
-    let both = "models: {default: from/config}\nproviders:\n  default: mine\n  mine: {type: openai, \
-                base_url: URL, default_model: from/instance}\n";
-    assert_eq!(requested_model(both, &["--model", "from/flag"]), "from/flag");
-    assert_eq!(requested_model(both, &[]), "from/instance");
-    assert_eq!(
-        requested_model(&format!("models: {{default: from/config}}\n{MINE}"), &[]),
-        "from/config"
-    );
-    assert_eq!(requested_model(MINE, &[]), "gpt-5.1");
-}
-
-#[test]
 fn aliases_are_expanded() {
     let aliases = format!("models: {{aliases: {{quick: a/b}}}}\n{MINE}");
     assert_eq!(requested_model(&aliases, &["--model", "quick"]), "a/b");
@@ -44,20 +29,6 @@ fn aliases_are_expanded() {
         requested_model(&format!("models: {{default: opus}}\n{MINE}"), &[]),
         "anthropic/claude-opus-4.5"
     );
-}
-
-#[test]
-fn registered_model_is_requested_by_its_provider_name() {
-    let registry = "models:\n  registry:\n    vendor/thing:\n      bindings: {openai: thing-at-openai, \
-                    mine: {model_id: thing-of-mine}}\n      aliases: {thingy: null}\n";
-    let mine = format!("{registry}{MINE}");
-    assert_eq!(requested_model(&mine, &["--model", "vendor/thing"]), "thing-of-mine");
-    assert_eq!(requested_model(&mine, &["--model", "thingy"]), "thing-of-mine");
-    let other = mine
-        .replace("mine", "other")
-        .replace("thing-of-other", "x")
-        .replace("other: {model_id: x}", "else: x");
-    assert_eq!(requested_model(&other, &["--model", "vendor/thing"]), "thing-at-openai");
 }
 
 #[test]
@@ -120,30 +91,6 @@ fn registry_completes_provider_model_data() {
 }
 
 #[test]
-fn favorites_are_listed_first() {
-    let server = ModelServer::start([]).models(["a", "b", "c"]);
-    let favorites = "models: {favorites: {c: true, b: {enabled: false, why: slow}}}\n";
-    let project = with(&server, &format!("{favorites}{MINE}"));
-    let run = project.brynhild(&["models", "list", "--json"]);
-    let ids: Vec<_> = run.json().as_array().unwrap().iter().map(|it| it["id"].clone()).collect();
-    assert_eq!(ids, ["c", "a", "b"]);
-    assert_eq!(
-        project.brynhild(&["models", "aliases", "--json"]).json()["favorites"],
-        json!(["c"])
-    );
-}
-
-#[test]
-fn disabled_instance_is_not_used() {
-    let server = ModelServer::start([Reply::text("done")]);
-    let project = with(&server, &MINE.replace("URL", "URL, enabled: false"));
-    let run = project.brynhild(&["chat", "--no-log", "go"]);
-    run.code(2);
-    assert!(run.stderr.contains("'mine' is switched off"), "{run}");
-    assert!(server.requests().is_empty());
-}
-
-#[test]
 fn headers_and_keys_of_an_instance_are_sent() {
     let server = ModelServer::start([Reply::text("done")]).repeat_last();
     let project = with(
@@ -159,30 +106,6 @@ fn headers_and_keys_of_an_instance_are_sent() {
     let request = server.chats().remove(0);
     assert_eq!(request.header("authorization"), Some("Bearer abc"));
     assert_eq!(request.header("x-team"), Some("blue"));
-}
-
-#[test]
-fn key_can_be_read_from_a_file() {
-    let server = ModelServer::start([Reply::text("done")]).repeat_last();
-    let project = with(
-        &server,
-        "providers:\n  default: mine\n  mine: {type: openai, base_url: URL, credentials_path: \
-         ~/key.json}\n",
-    );
-    let words = ["chat", "--no-log", "go"];
-    let file = project.home().join("key.json");
-    let run = project.brynhild(&words);
-    run.code(2);
-    assert!(run.stderr.contains(file.to_str().unwrap()), "{run}");
-    for (text, part) in [("{", "not valid JSON"), ("{}", "api_key")] {
-        fs::write(&file, text).unwrap();
-        let run = project.brynhild(&words);
-        run.code(2);
-        assert!(run.stderr.contains(part), "{run}");
-    }
-    fs::write(&file, r#"{"api_key": "kept"}"#).unwrap();
-    project.brynhild(&words).success();
-    assert_eq!(server.chats()[0].header("authorization"), Some("Bearer kept"));
 }
 
 #[test]

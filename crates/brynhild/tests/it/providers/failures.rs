@@ -35,17 +35,6 @@ fn permanent_failures_are_reported_once_with_a_hint() {
 }
 
 #[test]
-fn failure_is_in_the_json_answer_with_the_prompt() {
-    let server = ModelServer::start([Reply::failure(401)]);
-    let run = project_of("openai", &server).brynhild(&["chat", "--json", "hi"]);
-    let answer = run.code(1).json();
-    assert!(answer["error"].as_str().unwrap().contains("answered 401"), "{run}");
-    assert_eq!(answer["stop_reason"], "error");
-    assert_eq!(answer["response"], "");
-    assert_eq!(answer["prompt_source"]["content"], "<prompt>\nhi\n</prompt>");
-}
-
-#[test]
 fn transient_failure_is_retried_visibly() {
     let failures = [
         Reply::failure(429).header("retry-after-ms", "1"),

@@ -40,6 +40,8 @@ fn favorites_are_listed_first() {
         text.success().stdout.lines().filter(|line| line.starts_with('*')).collect();
     assert_eq!(marked.len(), 1, "{text}");
     assert!(marked[0].contains("zeta"), "{text}");
+    let aliases = project.brynhild(&["models", "aliases", "--json"]).json();
+    assert_eq!(aliases["favorites"], json!(["zeta"]));
 }
 
 #[test]
