@@ -148,6 +148,12 @@ impl<'a> PluginEnv<'a> {
         self.program.warn(&format!("{problem} ({})", problem.hint));
     }
 
+    pub(crate) fn report_all<'p>(&self, problems: impl IntoIterator<Item = &'p Problem>) {
+        for problem in problems {
+            self.report(problem);
+        }
+    }
+
     /// The user's switches. The problem of a broken file is told with Brynhild's own plugins.
     pub fn switches(&self) -> State {
         let file = self.config_dir.map(state_file);
@@ -185,8 +191,8 @@ impl<'a> PluginEnv<'a> {
             let name = plugin.name().to_owned();
             if let Some(entry) = self.program.entry(&name) {
                 let (grants, faults) = manifest::wishes(entry.sandbox);
-                let problem = |fault| self.grant_problem(&name, fault);
-                problems.extend(faults.into_iter().map(problem));
+                let problem = |fault: &String| self.grant_problem(&name, fault);
+                problems.extend(faults.iter().map(problem));
                 let timeout = entry.timeout.map(Duration::from_secs);
                 plugin.settings = PluginSettings { timeout, grants, own: entry.own.clone() };
             }
@@ -195,7 +201,7 @@ impl<'a> PluginEnv<'a> {
         problems
     }
 
-    fn grant_problem(&self, name: &str, fault: String) -> Problem {
+    fn grant_problem(&self, name: &str, fault: &str) -> Problem {
         let path = self.program.origin(&["plugins", name, "sandbox"]);
         let what = format!("in the grants of the plugin `{name}`: {fault}");
         let hint = "`docs/plugins.md` shows how a plugin is granted something";

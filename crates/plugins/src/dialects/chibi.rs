@@ -26,13 +26,13 @@ impl Dialect for Chibi {
 
     async fn open(&self, env: &PluginEnv<'_>) -> Option<Arc<dyn OpenPlugins>> {
         let (candidates, problems) = found(env);
-        problems.iter().for_each(|problem| env.report(problem));
+        env.report_all(&problems);
         if candidates.is_empty() {
             return None;
         }
         let mode = env.program.mode();
         let plugins = Plugins::open(candidates, settings(env)?, mode, env.directories()).await;
-        plugins.problems.iter().for_each(|problem| env.report(problem));
+        env.report_all(&plugins.problems);
         if plugins.hears_of_agents() {
             plugins.learn_agents(env.program.agents());
         }

@@ -57,7 +57,7 @@ impl Dialect for ClaudeDialect {
 pub fn set<'a>(env: &PluginEnv<'a>) -> &'a ClaudeSet {
     env.cache.claude.get_or_init(|| {
         let set = if env.is_safe { ClaudeSet::default() } else { discover(env) };
-        set.problems.iter().for_each(|problem| env.report(problem));
+        env.report_all(&set.problems);
         set
     })
 }

@@ -241,7 +241,7 @@ fn settings(env: &PluginEnv<'_>, wanted: &Wanted<'_>) -> PluginSettings {
     let mut plugin = custom::plugin(wanted, PluginSettings::default());
     plugin.settings = PluginSettings::default();
     let problems = env.configure(NAME, &env.switches(), [&mut plugin]);
-    problems.iter().for_each(|problem| env.report(problem));
+    env.report_all(&problems);
     let mut settings = plugin.settings;
     if is_trusted(env, role) {
         settings.grants.env.extend(set_variables(env, &wanted.entries));

@@ -28,7 +28,7 @@ impl Dialect for LmaoDialect {
 
     async fn open(&self, env: &PluginEnv<'_>) -> Option<Arc<dyn OpenPlugins>> {
         let (directories, problems) = configured(env);
-        problems.iter().for_each(|problem| env.report(problem));
+        env.report_all(&problems);
         if directories.is_empty() {
             return None;
         }
@@ -43,7 +43,7 @@ impl Dialect for LmaoDialect {
             state: runtime.cache_dir.join("cache/python-host"),
         };
         let lmao = Lmao::open(runtime.python, directories, conditions).await;
-        lmao.problems().for_each(|problem| env.report(problem));
+        env.report_all(lmao.problems());
         Some(Arc::new(lmao))
     }
 }

@@ -17,7 +17,7 @@ use crate::state::State;
 pub fn plugins<'a>(env: &PluginEnv<'a>) -> &'a PluginSet {
     env.cache.plugins.get_or_init(|| {
         let set = discover(env);
-        set.problems.iter().for_each(|problem| env.report(problem));
+        env.report_all(&set.problems);
         set
     })
 }

@@ -53,7 +53,9 @@ impl ForeignPlugins {
         }
         if let Some(answering) = answering {
             let ask: Arc<dyn Ask> = Arc::new(Models::new(answering));
-            found.iter().for_each(|plugins| plugins.set_ask(&ask));
+            for plugins in &found {
+                plugins.set_ask(&ask);
+            }
         }
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(found);
         Ok(())
