@@ -12,7 +12,7 @@ const TEST_NAME_LENGTH: usize = 60;
 /// The largest number of production lines in some directories of `crates/`.
 const BUDGETS: &[(&str, usize)] = &[
     ("config/src", 3_500),
-    ("files/src", 1_600),
+    ("files/src", 1_650),
     ("mcp/src", 9_500),
     ("plugins/src", 24_000),
     ("policy/src", 6_000),
