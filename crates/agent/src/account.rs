@@ -1,5 +1,4 @@
-//! What conversations cost: each counts its own replies and those of the conversations within it,
-//! and none goes on when its budget, or that of one around it, is used up.
+//! The cost of conversations, nested ones included, and the check of their budgets.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,11 +20,10 @@ struct Spent {
     all: Tally,
 }
 
-/// What replies took, and the part of it that has no price so far.
+/// The usage of replies, and the part of it without a price.
 #[derive(Default)]
 struct Tally {
     usage: Usage,
-    /// By this conversation itself.
     unpriced: Usage,
     /// By those within it, which may have other prices: tokens.
     unpriced_within: u64,
@@ -59,17 +57,14 @@ impl Account {
         Arc::new(Self { above: None, budget, spent: Mutex::new(spent) })
     }
 
-    /// The account of a conversation within this one.
     pub(crate) fn within(self: &Arc<Self>, budget: Budget) -> Arc<Self> {
         Arc::new(Self { above: Some(Arc::clone(self)), budget, spent: Mutex::default() })
     }
 
-    /// How many conversations are around this one.
     pub(crate) fn depth(&self) -> u32 {
         self.above.as_ref().map_or(0, |above| above.depth() + 1)
     }
 
-    /// Takes into account what happened in this conversation.
     pub(crate) fn take(&self, what: &EventKind) {
         match what {
             EventKind::TurnStarted { .. } => self.spent().turn = Tally::default(),
@@ -92,7 +87,6 @@ impl Account {
         }
     }
 
-    /// Adds what a conversation within this one took.
     fn add(&self, usage: &Usage) {
         {
             let unpriced = if usage.cost_usd.is_none() { usage.total_tokens() } else { 0 };
@@ -120,7 +114,6 @@ impl Account {
         }
     }
 
-    /// Takes the price of what a conversation within this one took.
     fn pay(&self, tokens: u64, cost: f64) {
         {
             let mut spent = self.spent();
@@ -135,7 +128,6 @@ impl Account {
         }
     }
 
-    /// The limit that is reached.
     pub(crate) fn reached(&self) -> Option<Outcome> {
         let own = {
             let spent = self.spent();
@@ -149,7 +141,6 @@ impl Account {
         own.or_else(|| self.above.as_ref()?.reached())
     }
 
-    /// What the turn has cost so far.
     pub(crate) fn turn(&self) -> Usage {
         let spent = self.spent();
         Usage { unpriced: spent.turn.is_unpriced(), ..spent.turn.usage.clone() }

@@ -1,15 +1,14 @@
-//! Tells an announcement from an answer: a reply that ends by saying what the model will do, and does
-//! not do it. Pure, and careful: what is not plainly an announcement is an answer.
+//! Detects replies that end with an announcement of work instead of the work. Anything unclear is an answer.
 
-/// How a model begins to say what it will do.
+/// Openings of an announcement.
 const OPENINGS: [&str; 7] =
     ["i will ", "i'll ", "i am going to ", "i'm going to ", "let me ", "let us ", "let's "];
-/// Words that may stand before or after that.
+/// Words that may surround an opening.
 const FILLERS: [&str; 22] = [
     "now", "first", "next", "then", "so", "ok", "okay", "sure", "great", "alright", "and", "just",
     "also", "quickly", "start", "begin", "by", "go", "ahead", "proceed", "to", "take",
 ];
-/// What only tools can do.
+/// Verbs of work that needs tools.
 const DEEDS: [&str; 31] = [
     "read",
     "look",
@@ -43,7 +42,7 @@ const DEEDS: [&str; 31] = [
     "running",
     "checking",
 ];
-/// What makes it depend on the user, who has the word then.
+/// Phrases that make it depend on the user, who is expected to answer.
 const CONDITIONS: [&str; 9] = [
     "if you",
     "once you",
@@ -56,7 +55,7 @@ const CONDITIONS: [&str; 9] = [
     "whenever",
 ];
 
-/// Whether `text` ends with an announcement.
+/// Returns true if `text` ends with an announcement.
 pub(crate) fn announces(text: &str) -> bool {
     let text = text.trim();
     if text.ends_with('?') {
@@ -82,7 +81,6 @@ pub(crate) fn announces(text: &str) -> bool {
     deed.is_some_and(|(deed, _)| DEEDS.contains(&deed))
 }
 
-/// A sentence from its first word on that says something.
 fn without_fillers(sentence: &str) -> &str {
     let mut rest = sentence.trim_start();
     while let Some((word, after)) = rest.split_once(' ') {

@@ -1,5 +1,4 @@
-//! What a user decides while the model is at work: answers to its questions, less freedom for its
-//! tools.
+//! Decisions of the user while the model is at work: answers to questions, and a stricter mode.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,21 +14,18 @@ use tokio::sync::oneshot;
 pub(crate) struct Answers {
     questions: Mutex<HashMap<CallId, oneshot::Sender<Answer>>>,
     ceiling: Mutex<Option<Mode>>,
-    /// Whether the user was told that `normal` works like `ask`.
     has_told_fallback: AtomicBool,
 }
 
 impl Answers {
-    /// Hands an answer to the call that waits for it.
     pub(crate) fn give(&self, call: &CallId, answer: Answer) {
         let waiting = locked(&self.questions).remove(call);
         if let Some(sender) = waiting {
-            // The call may have been cancelled meanwhile; then nobody needs the answer.
+            // The call may have been cancelled.
             let _ = sender.send(answer);
         }
     }
 
-    /// Waits for the answer to a question.
     pub(crate) fn wait_for(&self, call: &CallId) -> oneshot::Receiver<Answer> {
         let (sender, receiver) = oneshot::channel();
         locked(&self.questions).insert(call.clone(), sender);
@@ -41,17 +37,14 @@ impl Answers {
         *locked(&self.ceiling) = Some(mode);
     }
 
-    /// Returns true if the user was told that `normal` works like `ask`.
     pub(crate) fn has_told_fallback(&self) -> bool {
         self.has_told_fallback.load(Ordering::Relaxed)
     }
 
-    /// Notes that the user was told so.
     pub(crate) fn note_fallback_told(&self) {
         self.has_told_fallback.store(true, Ordering::Relaxed);
     }
 
-    /// Forgets what was taken away.
     pub(crate) fn relax(&self) {
         *locked(&self.ceiling) = None;
     }

@@ -17,32 +17,23 @@ use crate::turn_context::TurnContext;
 /// Calls that run at once, at most.
 const CONCURRENT_CALLS: usize = 8;
 
-/// What a batch of calls means for the turn.
+/// The results of a batch of calls.
 #[derive(Default)]
 pub(crate) struct Reported {
-    /// How the task went, where a call ended it.
     pub(crate) finish: Option<Finish>,
-    /// What the model should hear about going in circles.
     pub(crate) suggestion: Option<String>,
-    /// What it did again and again, although it was told.
     pub(crate) stuck: Option<String>,
-    /// What the model reads of each call.
     pub(crate) results: Vec<String>,
-    /// The output of each call.
     pub(crate) outputs: Vec<(CallOutcome, ToolOutput)>,
 }
 
 /// A call with what makes it doubtful.
 pub(crate) struct Asked {
-    /// The call.
     pub(crate) call: ToolCall,
-    /// Why a user should decide, whatever the rules say.
     pub(crate) doubt: Option<Doubt>,
-    /// Additions to the sandbox of its processes.
     pub(crate) extras: Extras,
 }
 
-/// Runs the calls of a reply.
 pub(crate) async fn run(
     context: TurnContext<'_>,
     journal: &mut Journal,
@@ -106,7 +97,7 @@ async fn prepare(
     for (call, (circle, extras)) in prepared.iter_mut().zip(circling) {
         call.extend(extras);
         if call.is_unanswered() {
-            // Nobody can say whether it should go on.
+            // Nobody can decide if it should go on.
             reported.stuck = reported.stuck.take().or(circle);
         }
         if context.cancel.is_cancelled() {
@@ -133,7 +124,6 @@ async fn batch(
     ran
 }
 
-/// Runs what was approved and reports all of it.
 async fn run_all(
     context: TurnContext<'_>,
     journal: &mut Journal,
@@ -180,7 +170,6 @@ async fn run_all(
     Ok(())
 }
 
-/// Runs one call that no model made.
 pub(crate) async fn run_single(
     context: TurnContext<'_>,
     journal: &mut Journal,

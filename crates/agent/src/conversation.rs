@@ -27,35 +27,32 @@ use crate::turn_context::TurnContext;
 use crate::turn_end::{conclude, overdue, until};
 use crate::waiting::Waiting;
 
-/// Events that wait to be shown at most. A burst of pieces must not keep whoever shows them, who may
-/// be on the same thread, from the user's keys.
+/// Events in the channel. More would keep a front end on the same thread from handling keys.
 const EVENTS: usize = 256;
 
 /// A running conversation. It ends when [`Input::End`] arrives or `inputs` is dropped.
 pub struct Conversation {
-    /// What happens, in order.
+    /// The events, in order.
     pub events: mpsc::Receiver<Arc<Event>>,
-    /// What the front end wants.
+    /// Takes the input of the front end.
     pub inputs: mpsc::Sender<Input>,
     task: JoinHandle<()>,
 }
 
-/// What a conversation starts from.
+/// The start of a conversation.
 pub struct Beginning {
-    /// Its name.
     pub session: SessionId,
-    /// What happened before, from the log.
+    /// Earlier events, from the log.
     pub history: Vec<Event>,
-    /// Things to tell as soon as it begins.
+    /// Events for its beginning.
     pub notices: Vec<EventKind>,
-    /// How much of its session it is.
+    /// The part of its session that it is.
     pub share: Share,
 }
 
-/// How much of a session a conversation is.
+/// The part of a session that a conversation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// All of it.
     Whole,
     /// One of several; the session begins and ends by [`crate::session`].
     Part,
@@ -146,7 +143,7 @@ impl Actor {
         let telling = async {
             loop {
                 let what = jobs.next_event().await;
-                // A log that cannot be written fails the turn too, which says so.
+                // A log that cannot be written fails the turn, too.
                 drop(teller.keep(vec![what]).await);
             }
         };
@@ -172,7 +169,6 @@ impl Actor {
         }
     }
 
-    /// What comes before the first work.
     async fn begin(&mut self) -> Result<(), LogError> {
         self.has_begun = true;
         self.deadline = self.settings.budget.time.map(|time| Instant::now() + time.most);
@@ -181,7 +177,7 @@ impl Actor {
             let cwd = self.settings.cwd.display().to_string();
             opening.push(EventKind::SessionStarted { cwd, format: FORMAT, forked_from: None });
         }
-        // Also where nothing has changed: whoever listens to this run alone learns who answers.
+        // Listeners of this run alone need it, too.
         opening.extend(self.parts.configured(&self.settings, &self.settings.system));
         opening.append(&mut self.notices);
         self.journal.note(opening).await?;
@@ -189,7 +185,6 @@ impl Actor {
         self.journal.close().await
     }
 
-    /// Takes what has changed outside since the last work.
     async fn renew(&mut self) -> Result<(), LogError> {
         let Some(renewal) = &self.parts.renewal else { return Ok(()) };
         let Renewed { change, notices } = renewal.renew().await;
@@ -201,7 +196,6 @@ impl Actor {
         self.journal.note(notices).await
     }
 
-    /// Gives tools more or less freedom.
     async fn change_mode(&mut self, mode: Mode) {
         Arc::make_mut(&mut self.settings).mode = mode;
         let configured = self.parts.configured(&self.settings, self.journal.transcript.system());
@@ -212,7 +206,6 @@ impl Actor {
         }
     }
 
-    /// Keeps what a user did between turns.
     async fn record(&mut self, what: EventKind) {
         if let Err(error) = self.journal.commit(vec![what]).await {
             self.report(&error).await;
@@ -247,7 +240,7 @@ impl Actor {
                 Input::Mode(mode) => self.change_mode(mode).await,
                 Input::Record(what) => self.record(what).await,
                 Input::End => return None,
-                // Nothing is running that these could be meant for.
+                // Nothing is running.
                 Input::Answer { .. } | Input::Ready(_) | Input::Interrupt => {}
             }
         }
@@ -291,7 +284,7 @@ impl Actor {
 
     async fn get_ready(&mut self) -> Result<(), LogError> {
         if self.has_begun {
-            // What a failure of the log left open.
+            // A failure of the log may have left something open.
             self.journal.close().await?;
             return self.renew().await;
         }
@@ -345,7 +338,6 @@ impl Actor {
                             self.queue.clear();
                             cancel.cancel();
                         }
-                        // It is told to the model before its next reply.
                         Some(Input::Prompt(prompt)) => self.waiting.add(prompt),
                         Some(Input::Ready(is_ready)) => self.waiting.expect(is_ready),
                         Some(input) => keep(input, &self.answers, &mut self.queue),
@@ -358,7 +350,7 @@ impl Actor {
             }
         };
         self.answers.relax();
-        // What came too late for this turn is the next one.
+        // Late messages begin the next turn.
         self.waiting.expect(false);
         let late = self.waiting.take().into_iter().map(Input::Prompt);
         self.queue.extend(late.filter(|_| !self.is_ending));
@@ -366,7 +358,6 @@ impl Actor {
         conclude(&self.hooks, &mut self.journal, &self.settings.request, outcome).await
     }
 
-    /// Tells of a failure that could not be written.
     async fn report(&mut self, error: &LogError) {
         let hint = "free some space or check the directory, then resume the session".to_owned();
         let outcome = Outcome::Failed { error: error.to_string(), hint: Some(hint) };
@@ -375,7 +366,7 @@ impl Actor {
     }
 }
 
-/// Keeps what is for after the turn. Freedom that is taken away counts at once.
+/// Queues input for after the turn. A stricter mode holds at once.
 fn keep(input: Input, answers: &Answers, queue: &mut VecDeque<Input>) {
     if let Input::Mode(mode) = input {
         answers.tighten(mode);

@@ -1,5 +1,4 @@
-//! Asks hooks, one after the other, and folds what they say. A hook that fails costs a notice;
-//! what else it means is the hook's own `on_failure`.
+//! Asks hooks one after the other, and merges their replies. The effect of a failure is `on_failure`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,17 +22,15 @@ use tokio_util::sync::CancellationToken;
 use crate::journal::Journal;
 use crate::wrapped_prompt::WrappedPrompt;
 
-/// How long hooks may keep the end of a session waiting, all together.
+/// The time that all hooks together may delay the end of a session.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// How long a user waits for a hook at the beginning before they are told what for.
+/// The time after which a user is told which hook delays the beginning.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Why a user should decide on a call, whatever the rules say.
+/// A reason for asking the user about a call, whatever the rules say.
 #[derive(Clone, Debug)]
 pub(crate) struct Doubt {
-    /// Who doubts.
     pub(crate) origin: String,
-    /// Why.
     pub(crate) why: String,
 }
 
@@ -49,48 +46,25 @@ pub(crate) struct Hooks {
 
 /// A turn that a hook ends.
 pub(crate) struct Halt {
-    /// The hook.
     pub(crate) hook: String,
-    /// Why.
     pub(crate) reason: String,
 }
 
-/// What became of a user's words.
+/// The decision of hooks about a user's prompt.
 pub(crate) enum Words {
-    /// They go to the model like this.
     Sent(String),
-    /// A hook stopped them.
-    Blocked {
-        /// The hook.
-        hook: String,
-        /// Why.
-        reason: String,
-    },
-    /// A hook dropped them.
+    Blocked { hook: String, reason: String },
     Skipped,
 }
 
-/// What became of a call that hooks were asked about.
+/// The decision of all hooks about a call.
 pub(crate) enum Advised {
-    /// It goes on.
-    Proceed {
-        /// Its arguments, where a hook changed them.
-        rewritten: Option<Value>,
-        /// Why a user must decide.
-        ask: Option<Doubt>,
-    },
-    /// This is its result.
+    Proceed { rewritten: Option<Value>, ask: Option<Doubt> },
     Answer(ToolOutput),
-    /// It does not run.
-    Block {
-        /// The hook.
-        hook: String,
-        /// Why.
-        reason: String,
-    },
+    Block { hook: String, reason: String },
 }
 
-/// What one hook says of a call.
+/// The decision of one hook about a call.
 enum Said {
     Nothing,
     Rewrite(Value),
@@ -99,7 +73,6 @@ enum Said {
 }
 
 impl Hooks {
-    /// Hooks in the order in which they are asked.
     pub(crate) fn new(list: impl Into<Arc<[Arc<dyn Hook>]>>, scene: HookContext) -> Self {
         let list = list.into();
         Self {
@@ -112,7 +85,6 @@ impl Hooks {
         }
     }
 
-    /// From here on this stops a hook that is being asked.
     pub(crate) fn stop_with(&mut self, cancel: CancellationToken) {
         self.cancel = cancel;
     }
@@ -129,17 +101,15 @@ impl Hooks {
         }
     }
 
-    /// The same place with other hooks; what the model is to read stays.
+    /// Replaces the hooks; guidance for the model stays.
     pub(crate) fn replace(&mut self, list: Vec<Arc<dyn Hook>>) {
         self.list = list.into();
     }
 
-    /// The same hooks, for a conversation within this one.
     pub(crate) fn list(&self) -> Arc<[Arc<dyn Hook>]> {
         Arc::clone(&self.list)
     }
 
-    /// Whether any hook wants to be asked.
     pub(crate) fn wants(&self, moment: Moment) -> bool {
         self.list.iter().any(|hook| hook.wants(moment))
     }
@@ -148,7 +118,7 @@ impl Hooks {
         self.list.iter().filter(move |hook| hook.wants(moment))
     }
 
-    /// What the model is to read before its next reply, as one message.
+    /// Takes the guidance for the next reply, as one message.
     pub(crate) fn take_guidance(&self) -> Option<EventKind> {
         let mut waiting = self.guidance.lock().unwrap_or_else(PoisonError::into_inner);
         let texts = std::mem::take(&mut *waiting);
@@ -159,14 +129,13 @@ impl Hooks {
         Some(EventKind::Injected { origin: MessageOrigin::Other("hooks".to_owned()), text })
     }
 
-    /// Why a hook ends the turn, if one does; taken once.
+    /// Takes the request of a hook to end the turn.
     pub(crate) fn take_halt(&self) -> Option<Halt> {
         let halt = self.halt.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.has_halted.store(halt.is_some(), Ordering::Relaxed);
         halt
     }
 
-    /// Whether a hook has ended the turn.
     pub(crate) fn has_halted(&self) -> bool {
         self.has_halted.load(Ordering::Relaxed)
     }
@@ -184,7 +153,6 @@ impl Hooks {
         advice.verdict
     }
 
-    /// What the answer of a hook, or its failure, comes to.
     async fn settle<V>(
         &self,
         journal: &mut Journal,
@@ -205,7 +173,6 @@ impl Hooks {
         }
     }
 
-    /// Tells what happened.
     pub(crate) async fn occasion(
         &self,
         journal: &mut Journal,
@@ -247,8 +214,7 @@ impl Hooks {
         journal.notice(Level::Warning, text, None).await
     }
 
-    /// Asks about a user's words: as they were sent, then as they go to the model. A tag in which
-    /// they were packed for the model is no part of them.
+    /// Asks about a user's prompt, without the tag around it: as it was sent, then on its way to the model.
     pub(crate) async fn words(
         &self,
         journal: &mut Journal,
@@ -281,7 +247,6 @@ impl Hooks {
         Ok(Words::Sent(packed.with(&text)))
     }
 
-    /// The system prompt with what hooks add to it.
     pub(crate) async fn system(
         &self,
         journal: &mut Journal,
@@ -399,7 +364,7 @@ impl Hooks {
         (tool, actions, decision): (&dyn Tool, &[Action], Decision),
     ) -> Result<Said, LogError> {
         let args = rewritten.unwrap_or(&call.args);
-        // What makes no sense does nothing, and is refused when it is judged.
+        // Invalid arguments have no actions, and are refused when they are judged.
         let own = rewritten.map(|args| tool.actions(args).unwrap_or_default().actions);
         let view = CallView {
             id: &call.id,
@@ -446,7 +411,6 @@ impl Hooks {
         Ok(())
     }
 
-    /// Asks how to shorten the history.
     pub(crate) async fn before_compact(
         &self,
         journal: &mut Journal,

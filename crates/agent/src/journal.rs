@@ -1,5 +1,5 @@
-//! Keeps what happened, then tells it: log first, history second, listeners last. All
-//! conversations of a session write to one log, in one order.
+//! Records events: log first, history second, listeners last. All conversations of a session share a
+//! log.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,13 +21,9 @@ use crate::transcript::{self, TakenIds, Transcript};
 /// The record of one conversation.
 pub(crate) struct Journal {
     teller: Teller,
-    /// The history as the log has it.
     pub(crate) transcript: Transcript,
-    /// Calls that were not let run, with the reasons.
     pub(crate) refused: Vec<String>,
-    /// Whether the provider has answered since the program began.
     pub(crate) has_heard: bool,
-    /// What a crash left open in conversations within this one.
     left_open: Vec<(Subconversation, Vec<EventKind>)>,
 }
 
@@ -39,7 +35,7 @@ pub(crate) struct Teller {
     account: Arc<Account>,
 }
 
-/// What all conversations of a session write to.
+/// The log that all conversations of a session share.
 struct Book {
     log: Arc<dyn Log>,
     keys: Keys,
@@ -48,20 +44,16 @@ struct Book {
     page: Mutex<Page>,
 }
 
-/// Where the writing stands.
+/// The position in the log.
 struct Page {
-    /// The last event that was kept.
     seq: u64,
-    /// The names of all calls.
     calls: TakenIds,
 }
 
-/// How well an event is kept.
+/// The durability of an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keeping {
-    /// It outlives the program.
     Noted,
-    /// It outlives the power too.
     Synced,
 }
 
@@ -88,13 +80,11 @@ impl Journal {
         Self { teller, transcript, refused: Vec::new(), has_heard: false, left_open }
     }
 
-    /// Keeps these events for good, in one write, then tells them.
     pub(crate) async fn commit(&mut self, whats: Vec<EventKind>) -> Result<(), LogError> {
         self.write(whats, Keeping::Synced).await
     }
 
-    /// Keeps these events and tells them. They outlive this program at once, and a power cut from
-    /// the next [`Journal::sync`] on.
+    /// Logs events and sends them to listeners. They survive a power cut from the next sync on.
     pub(crate) async fn note(&mut self, whats: Vec<EventKind>) -> Result<(), LogError> {
         self.write(whats, Keeping::Noted).await
     }
@@ -115,7 +105,6 @@ impl Journal {
         Ok(())
     }
 
-    /// Keeps what closes all that was left open.
     pub(crate) async fn close(&mut self) -> Result<(), LogError> {
         for (within, whats) in std::mem::take(&mut self.left_open) {
             self.teller.book.write(Some(&within), whats, Keeping::Noted).await?;
@@ -124,14 +113,14 @@ impl Journal {
         self.note(closing).await
     }
 
-    /// Closes at once what is open, for a conversation that nobody goes on with.
+    /// Closes a conversation that was dropped, without waiting.
     pub(crate) fn abandon(&mut self) {
         let closing = self.transcript.closing(&self.teller.account.turn());
         if closing.is_empty() {
             return;
         }
         let book = &self.teller.book;
-        // Where it cannot be written, the outer conversation fails by the same cause and says so.
+        // If it cannot be written, the outer conversation fails, too.
         let entered = book.enter(self.teller.within.as_ref(), closing, (None, Keeping::Noted));
         for event in entered.unwrap_or_default() {
             let _ = book.events.try_send(event);
@@ -143,7 +132,6 @@ impl Journal {
         self.teller.book.page().calls.make_unique(reply);
     }
 
-    /// Keeps a notice and tells it.
     pub(crate) async fn notice(
         &mut self,
         level: Level,
@@ -153,7 +141,6 @@ impl Journal {
         self.note(vec![EventKind::Notice { level, text, hint, topic: None }]).await
     }
 
-    /// Keeps a notice that programs react to, and tells it.
     pub(crate) async fn notice_about(
         &mut self,
         topic: NoticeTopic,
@@ -164,44 +151,36 @@ impl Journal {
         self.note(vec![EventKind::Notice { level, text, hint, topic: Some(topic) }]).await
     }
 
-    /// Tells what need not be kept.
     pub(crate) fn teller(&self) -> Teller {
         self.teller.clone()
     }
 
-    /// The limit that is reached.
     pub(crate) fn limit(&self) -> Option<Outcome> {
         self.teller.account.reached()
     }
 
-    /// Gives a price to what had none.
     pub(crate) fn price(&self, prices: Prices) {
         self.teller.account.price(prices);
     }
 
-    /// What the turn has cost so far.
     pub(crate) fn usage(&self) -> Usage {
         self.teller.account.turn()
     }
 }
 
 impl Teller {
-    /// The session this tells about.
     pub(crate) fn session(&self) -> &SessionId {
         &self.book.session
     }
 
-    /// What must not be told.
     pub(crate) fn keys(&self) -> &Keys {
         &self.book.keys
     }
 
-    /// How many conversations are around this one.
     pub(crate) fn depth(&self) -> u32 {
         self.account.depth()
     }
 
-    /// Tells listeners something that the log does not keep.
     pub(crate) async fn tell(&self, what: EventKind) {
         // A front end that has gone is noticed by the conversation, whose inputs close with it.
         let Ok(room) = self.book.events.reserve().await else { return };
@@ -209,12 +188,10 @@ impl Teller {
         room.send(Arc::new(self.book.event(seq, self.within.as_ref(), what)));
     }
 
-    /// Keeps something that no history needs, and tells it.
     pub(crate) async fn keep(&self, whats: Vec<EventKind>) -> Result<(), LogError> {
         self.book.write(self.within.as_ref(), whats, Keeping::Noted).await.map(drop)
     }
 
-    /// The record of a conversation within this one.
     pub(crate) fn journal_within(&self, within: Subconversation, budget: Budget) -> Journal {
         let account = self.account.within(budget);
         Journal {
@@ -238,7 +215,7 @@ impl Book {
         if whats.is_empty() {
             return Ok(Vec::new());
         }
-        // There is none where all listeners have gone, or for more than they take at once.
+        // None without listeners, or if the channel is too small.
         let room = self.events.reserve_many(whats.len()).await.ok();
         let has_room = room.is_some();
         let events = self.enter(within, whats, (room, keeping))?;
@@ -282,7 +259,6 @@ impl Book {
     }
 }
 
-/// The names of the calls that an event makes.
 fn calls_of(event: &Event) -> impl Iterator<Item = &CallId> {
     let reply = match &event.kind {
         EventKind::ReplyFinished { reply, .. } => Some(reply),
@@ -291,7 +267,6 @@ fn calls_of(event: &Event) -> impl Iterator<Item = &CallId> {
     reply.into_iter().flat_map(Reply::calls).map(|call| &call.id)
 }
 
-/// A call that was not let run, in words.
 fn refusal(what: &EventKind) -> Option<String> {
     let EventKind::ToolFinished { name, outcome, output, .. } = what else { return None };
     match outcome {

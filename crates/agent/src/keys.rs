@@ -1,5 +1,4 @@
-//! Keeps keys out of what is kept, told and put into the history: a model may say one, and a result
-//! may hold one.
+//! Removes keys from events and from the history: replies and results may contain one.
 
 mod dressed;
 
@@ -11,7 +10,6 @@ use contract::tool::RedactorFactory;
 pub(crate) use dressed::Held;
 pub use dressed::Keys;
 
-/// What happened, without any key in it.
 pub(crate) fn hidden(keys: &Keys, what: EventKind) -> EventKind {
     if keys.is_empty() {
         return what;
@@ -19,21 +17,19 @@ pub(crate) fn hidden(keys: &Keys, what: EventKind) -> EventKind {
     let Ok(text) = serde_json::to_string(&what) else { return what };
     match keys.hide(&text) {
         std::borrow::Cow::Borrowed(_) => what,
-        // Only text within strings is other than before.
+        // Only text within strings differs.
         std::borrow::Cow::Owned(text) => serde_json::from_str(&text).unwrap_or(what),
     }
 }
 
-/// What keeps the keys out of streams, where there are any.
 pub(crate) fn veils(keys: &Keys) -> Option<RedactorFactory> {
     let keys = keys.clone();
     (!keys.is_empty()).then(|| -> RedactorFactory { Arc::new(move || Box::new(Held::new(&keys))) })
 }
 
-/// The pieces of a reply as they can be told: what could be the beginning of a key waits for more.
+/// Redacts the pieces of a reply: the possible beginning of a key waits for more.
 pub(crate) struct Pieces {
     held: Held,
-    /// What kind of piece waits.
     last: Option<Kind>,
 }
 
@@ -55,12 +51,10 @@ impl Kind {
 }
 
 impl Pieces {
-    /// None came yet.
     pub(crate) fn new(keys: &Keys) -> Self {
         Self { held: Held::new(keys), last: None }
     }
 
-    /// What can be told when a piece has come.
     pub(crate) fn take(&mut self, piece: Piece) -> Vec<Piece> {
         let (kind, text) = match piece {
             Piece::Text { text } => (Kind::Text, text),
@@ -72,7 +66,6 @@ impl Pieces {
         waited.into_iter().chain(kind.piece(self.held.push_text(&text))).collect()
     }
 
-    /// What has waited, when nothing of its kind follows.
     pub(crate) fn finish(&mut self) -> Option<Piece> {
         self.last.take()?.piece(self.held.finish_text())
     }

@@ -1,5 +1,4 @@
-//! Notices a model that goes in circles: the same call with the same result, the same error, or
-//! words about acting without an act, again and again. Pure: it counts, and says what should follow.
+//! Detects loops of a model: repeated calls with equal results, repeated errors, talk without calls.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -8,31 +7,24 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use contract::message::ToolCall;
 use serde_json::Value;
 
-/// What should follow a call that was made again.
+/// The reaction to a repeated call.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum HookReply {
-    /// Nothing.
     GoOn,
-    /// The model should be told.
     Suggest(String),
-    /// The turn should end.
     Stop(String),
 }
 
-/// Replies in a row without a call in a turn that is not over, after which the model is told; a
-/// person decides after twice as many, and three times as many are the end.
+/// Replies without calls after which the model is told; a user is asked after twice as many, and the
+/// turn ends after three times as many.
 pub(crate) const TALK: u32 = 5;
 
-/// What should follow a reply that only says what the model will do.
+/// The reaction to a reply that only announces actions.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Talked {
-    /// Nothing.
     GoOn,
-    /// The model should be told.
     Suggest,
-    /// A user should decide whether it goes on.
     Ask(String),
-    /// The turn should end.
     Stop(String),
 }
 
@@ -43,23 +35,21 @@ pub(crate) struct LoopDetector {
     this_reply: HashSet<u64>,
     results: HashMap<u64, u32>,
     errors: HashMap<u64, u32>,
-    /// How often a call gave what it gave before.
+    /// Repeated results of each call.
     calls: HashMap<u64, u32>,
-    /// How often a tool failed in the way in which it failed before.
+    /// Repeated errors of each tool.
     failing: HashMap<String, u32>,
     /// Replies in a row with a call whose arguments could not be read.
     unreadable: u32,
     /// Replies in a row that only say what the model will do.
     talk: u32,
-    /// Replies in a row that call nothing, whatever they say.
     idle: u32,
-    /// Whether a reply has called something.
     has_acted: bool,
 }
 
 impl LoopDetector {
-    /// Watches for `limit` repetitions, after which the model is told; a user decides after twice
-    /// as many, and three times as many are the end. Watches for none where there is no limit.
+    /// Detects `limit` repetitions, after which the model is told; a user is asked after twice as many,
+    /// and the turn ends after three times as many. Without a limit it detects none.
     pub(crate) fn new(limit: Option<u32>) -> Self {
         let limit = limit.map_or(u32::MAX, |limit| limit.max(2));
         let (seen, this_reply, results, errors, calls, failing) = Default::default();
@@ -78,19 +68,18 @@ impl LoopDetector {
         }
     }
 
-    /// Whether a reply of the turn has called something.
     pub(crate) fn has_acted(&self) -> bool {
         self.has_acted
     }
 
-    /// Begins another reply with calls. What one reply says twice counts once.
+    /// Begins another reply with calls. Repetitions within one reply are one observation.
     pub(crate) fn next_reply(&mut self) {
         self.this_reply.clear();
         (self.talk, self.idle) = (0, 0);
         self.has_acted = true;
     }
 
-    /// Why a user should decide on a call before it runs once more.
+    /// Returns a reason to ask the user before a call runs once more.
     pub(crate) fn doubt(&self, call: &ToolCall) -> Option<String> {
         let asks = |count: &&u32| **count >= self.asks_from();
         let same = self.calls.get(&key(&(&call.name, canonical(&call.args)))).filter(asks);
@@ -128,9 +117,8 @@ impl LoopDetector {
         }
     }
 
-    /// Takes a call that has ended into account.
     pub(crate) fn observe(&mut self, call: &ToolCall, content: &str, failed: bool) -> HookReply {
-        // Arguments that are no object are the text that nobody could read.
+        // Arguments that are a string are invalid JSON.
         if call.args.is_string() {
             return self.observe_unreadable(&call.name);
         }
@@ -143,14 +131,14 @@ impl LoopDetector {
             return HookReply::GoOn;
         }
         if self.seen.insert(same_result) && !failed {
-            // Something new came of it: what was tried before may give something else.
+            // A new result: earlier attempts may give another result now.
             self.results.clear();
             self.errors.clear();
             self.calls.clear();
             self.failing.clear();
         }
         let asks_from = self.asks_from();
-        // What a user was asked about stays doubtful, also where it was refused.
+        // A call that a user was asked about stays doubtful, also if it was refused.
         let counted = |count: u32, before: u32| {
             if before >= asks_from { count.max(before + 1) } else { count }
         };
@@ -184,8 +172,7 @@ impl LoopDetector {
         }
     }
 
-    /// Takes a call into account whose arguments could not be read. A user cannot decide on it, so
-    /// the turn ends when telling the model did not help.
+    /// Counts a call with invalid JSON. A user cannot decide on it, so the turn ends soon.
     fn observe_unreadable(&mut self, name: &str) -> HookReply {
         if self.this_reply.insert(key(&"unreadable")) {
             self.unreadable += 1;
@@ -199,7 +186,6 @@ impl LoopDetector {
         }
     }
 
-    /// The number of repetitions from which on a user decides.
     fn asks_from(&self) -> u32 {
         self.limit.saturating_mul(2)
     }
@@ -217,7 +203,6 @@ fn key(value: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// The arguments with the keys of every object in order.
 fn canonical(value: &Value) -> String {
     let mut value = value.clone();
     value.sort_all_objects();

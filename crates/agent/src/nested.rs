@@ -28,43 +28,41 @@ use crate::waiting::Waiting;
 pub struct NestedTask {
     /// The name of who does it.
     pub agent: String,
-    /// What is to be done.
+    /// The task.
     pub prompt: String,
-    /// Answers; none for whoever answers in the outer conversation.
+    /// The provider; none for that of the outer conversation.
     pub provider: Option<Arc<dyn Provider>>,
-    /// The tools.
     pub tools: Vec<Arc<dyn Tool>>,
     /// Tells which of the tools are hidden.
     pub is_hidden: Option<IsHidden>,
     /// Hooks of its own, asked before the others.
     pub hooks: Vec<Arc<dyn Hook>>,
-    /// How it goes. Best made from [`Parent::settings`].
+    /// Usually made from [`Parent::settings`].
     pub settings: Settings,
-    /// Things to tell when it begins.
+    /// Events for its beginning.
     pub notices: Vec<EventKind>,
 }
 
-/// What became of an task.
+/// The result of a nested conversation.
 pub struct Ended {
-    /// How the conversation ended.
+    /// The end of the conversation.
     pub outcome: Outcome,
-    /// The last words of its model; may be empty.
+    /// The last text of its model; may be empty.
     pub words: String,
-    /// What it cost, with all within it.
+    /// Its cost, with all conversations within it.
     pub usage: Usage,
     /// Calls that were not let run, with the reasons.
     pub refused: Vec<String>,
 }
 
 impl Parent {
-    /// Holds a conversation within this one, to its end. Whoever drops this before breaks it off;
-    /// what it opened is closed then.
+    /// Runs a conversation within this one to its end. If this is dropped, the conversation is closed.
     pub async fn converse(&self, task: NestedTask) -> Result<Ended, LogError> {
         let _open = OpenGuard::new(&self.open);
         let NestedTask { agent, prompt, provider, tools, is_hidden, hooks, mut settings, notices } =
             task;
         self.tighten(&mut settings);
-        // Of two tools of one name the first counts, as it does in any conversation.
+        // Of two tools of one name the first is used.
         let (registry, _) = Registry::new(tools, is_hidden);
         let parts = Parts {
             provider: provider.or_else(|| self.parts.provider.clone()),
@@ -158,7 +156,7 @@ impl Inner {
     async fn turn(&mut self, parent: &Parent, prompt: String) -> Result<Outcome, LogError> {
         let deadline = self.settings.budget.time.map(|time| Instant::now() + time.most);
         let recoveries = std::sync::Mutex::default();
-        // Nobody speaks to an inner model while it is at work.
+        // A nested model gets no messages of the user.
         let waiting = Waiting::default();
         let context = TurnContext {
             parts: &self.parts,

@@ -14,7 +14,7 @@ use crate::registry::Registry;
 use crate::settings::{Parts, Settings};
 use crate::turn_context::TurnContext;
 
-/// How long a cancelled conversation may take to close what it opened.
+/// The time for a cancelled conversation to close.
 const CLOSING: Duration = Duration::from_secs(5);
 
 tokio::task_local! {
@@ -32,7 +32,6 @@ pub struct Parent {
     pub(crate) call: CallId,
     pub(crate) cancel: CancellationToken,
     pub(crate) stop: CancellationToken,
-    /// The number of conversations that are open within this call.
     pub(crate) open: watch::Sender<u32>,
 }
 

@@ -1,5 +1,4 @@
-//! Runs the shell lines in the text of a prompt, like calls of the model, and puts their output in
-//! their place.
+//! Runs the shell lines in a prompt, like calls of the model, and inserts their output.
 
 use contract::event::{CallOutcome, EventKind};
 use contract::id::CallId;
@@ -54,7 +53,6 @@ fn replaced(prompt: &str, lines: &[PromptLine], outputs: &[(CallOutcome, ToolOut
     text + rest
 }
 
-/// The output of a line, or why there is none.
 fn printed(command: &str, outcome: CallOutcome, output: &ToolOutput) -> String {
     if outcome != CallOutcome::Ran {
         return format!("[`{command}` was not run: {}]", output.for_model());

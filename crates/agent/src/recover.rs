@@ -1,5 +1,4 @@
-//! Finds a tool call that a model wrote down as text or thought of, and did not make. Pure: what is
-//! found goes the way of any other call.
+//! Finds a tool call that a model wrote as text or in its reasoning. It is then treated like any call.
 
 mod content;
 mod thinking;
@@ -19,7 +18,7 @@ use crate::settings::RecoverySettings;
 /// Calls that are recovered in one session, at most.
 const BUDGET: u32 = 20;
 
-/// How far before a call a word about examples, or of intent, counts.
+/// Bytes before a call in which a phrase about examples or intent is searched.
 const NEAR: usize = 100;
 /// Words that make what follows an example.
 const EXAMPLES: &[&str] = &[
@@ -34,24 +33,19 @@ const EXAMPLES: &[&str] = &[
     "here is an example",
 ];
 
-/// What was recovered in a session so far.
+/// The recovered calls of a session.
 #[derive(Default)]
 pub(crate) struct Recoveries {
     count: u32,
     last: Option<(String, Value)>,
 }
 
-/// What looking for a call came to.
+/// The result of the search for a call.
 pub(crate) enum Sought {
-    /// There is none.
     Nothing,
-    /// This one, with a line for people.
     Found {
-        /// The call.
         call: ToolCall,
-        /// What happens with a call of this tool that was recovered.
         policy: Recovery,
-        /// What happened.
         told: String,
     },
     /// The call before it again, or one too many: it does not run.
@@ -67,7 +61,6 @@ struct Candidate {
 }
 
 impl Recoveries {
-    /// What was recovered in a session by its events.
     pub(crate) fn of(events: &[Event]) -> Self {
         let mut recoveries = Self::default();
         for event in events.iter().filter(|event| event.within.is_none()) {
@@ -82,12 +75,10 @@ impl Recoveries {
         recoveries
     }
 
-    /// Notes that the model made a call of its own.
     pub(crate) fn saw_native_call(&mut self) {
         self.last = None;
     }
 
-    /// Looks for a call in a reply that has none.
     pub(crate) fn seek(
         &mut self,
         reply: &Reply,
@@ -128,8 +119,7 @@ impl Recoveries {
     }
 }
 
-/// The calls that a model wrote down whose way of calling that is. What cannot be read stays as it
-/// is, and is answered like any call that makes no sense.
+/// The calls of a model that makes calls by text. Invalid ones are answered like any invalid call.
 pub(crate) fn agreed(text: &str, specs: &[Arc<ToolSpec>]) -> Vec<ToolCall> {
     let offered: Vec<&Arc<ToolSpec>> = specs.iter().collect();
     let call = |(name, args): (&str, Value)| ToolCall {
@@ -141,7 +131,7 @@ pub(crate) fn agreed(text: &str, specs: &[Arc<ToolSpec>]) -> Vec<ToolCall> {
     content::tags(text).into_iter().map(call).collect()
 }
 
-/// Whether one of these phrases stands right before a call that follows `text`.
+/// Returns true if one of these phrases is near the end of `text`.
 fn says(text: &str, phrases: &[&str]) -> bool {
     let before = tail(text, NEAR).to_lowercase();
     phrases.iter().any(|phrase| before.contains(phrase))
@@ -155,7 +145,6 @@ fn risk_name(risk: Risk) -> &'static str {
     }
 }
 
-/// The tool of a name, as exactly as possible.
 fn named<'a>(name: &str, specs: &[&'a Arc<ToolSpec>]) -> Option<&'a Arc<ToolSpec>> {
     let exact = specs.iter().find(|spec| spec.name == name);
     exact.or_else(|| specs.iter().find(|spec| spec.name.eq_ignore_ascii_case(name))).copied()

@@ -13,18 +13,14 @@ use serde_json::Value;
 pub struct Registry {
     tools: BTreeMap<String, Registered>,
     specs: Arc<[Arc<ToolSpec>]>,
-    /// Tools that are not offered from the start.
     later: Vec<Arc<dyn Tool>>,
-    /// Tells which tools are hidden at this moment.
     is_hidden: Option<IsHidden>,
-    /// How many of those are offered, and everything that is.
     offered: Mutex<(usize, Arc<[Arc<ToolSpec>]>)>,
 }
 
 struct Registered {
     tool: Arc<dyn Tool>,
     validator: OnceLock<Result<Validator, String>>,
-    /// Whether somebody was told that its schema is broken.
     is_told: AtomicBool,
 }
 
@@ -63,8 +59,7 @@ impl Registry {
         (registry, clashes)
     }
 
-    /// What the model is offered, sorted by name; what came later stands behind what was there
-    /// before, so that a provider's cache of the beginning holds.
+    /// The offered tools, sorted by name. Those offered later come last, for the cache of the provider.
     pub fn specs(&self) -> Arc<[Arc<ToolSpec>]> {
         let count = self.later.iter().filter(|tool| self.offers(tool)).count();
         if count == 0 {
@@ -99,7 +94,7 @@ impl Registry {
         self.tools.get(name).map(|entry| &entry.tool)
     }
 
-    /// Says what is wrong with `args` for the tool `name`, in words for the model.
+    /// Checks `args` for the tool `name`. The error is for the model.
     pub fn check(&self, name: &str, args: &Value) -> Result<(), String> {
         let Some(entry) = self.tools.get(name) else {
             return Err(self.unknown(name));
@@ -124,7 +119,7 @@ impl Registry {
         }
     }
 
-    /// What is wrong with the schema of the tool `name`, once, after arguments were checked.
+    /// Returns the error in the schema of the tool `name`, once, after arguments were checked.
     pub(crate) fn broken(&self, name: &str) -> Option<String> {
         let entry = self.tools.get(name)?;
         let error = entry.validator.get()?.as_ref().err()?;
@@ -138,7 +133,7 @@ impl Registry {
         ))
     }
 
-    /// Parameters that the tool `name` does not know and will not look at, in words for people.
+    /// Returns a message about parameters that the tool `name` ignores.
     pub(crate) fn ignored(&self, name: &str, args: &Value) -> Option<String> {
         let schema = Arc::clone(&self.tools.get(name)?.tool.spec().input_schema);
         let known = schema.get("properties")?.as_object()?;
@@ -165,7 +160,6 @@ pub fn check_schema(schema: &Value) -> Result<(), String> {
     validator(schema).map(|_| ())
 }
 
-/// Where a tool comes from, in words.
 fn origin(tool: &dyn Tool) -> String {
     let spec = tool.spec();
     match &spec.traits.file {

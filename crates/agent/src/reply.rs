@@ -12,38 +12,30 @@ use crate::journal::{Journal, Teller};
 use crate::keys;
 use crate::retry::Retry;
 
-/// Deltas taken from the stream at once where they are ready, so that a fast stream costs few
-/// events.
+/// Deltas that are taken from the stream at once, so that a fast stream causes few events.
 const BATCH: usize = 64;
 
 /// Levels of nesting that arguments may have.
 const DEEPEST: usize = 64;
 
-/// How asking for a reply ended. What arrived of a broken reply comes with it.
+/// The result of a request, with the parts of a broken reply that arrived.
 pub(crate) enum Asked {
-    /// The reply is whole.
     Whole(Draft),
-    /// The user stopped it.
     Cancelled(Draft),
-    /// The provider failed for good.
     Failed(Draft, ProviderError),
 }
 
-/// How to ask.
 #[derive(Clone, Copy)]
 pub(crate) struct Manner {
-    /// How failed requests are repeated.
+    /// The repetition of failed requests.
     pub(crate) retry: Retry,
-    /// Who hears the pieces.
     pub(crate) audience: Audience,
 }
 
-/// Who hears the pieces of a reply as they come.
+/// The pieces of a reply that listeners get.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Audience {
-    /// Everybody, all of them.
     Everybody,
-    /// Everybody, all but the text, which may still change.
     WithoutText,
     /// Nobody: the reply is for the program.
     Nobody,
@@ -68,14 +60,13 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// A reply that broke off: its words stay, its calls do not run.
+    /// Makes it a broken reply: its text stays, its calls do not run.
     pub(crate) fn broken_off(mut self) -> Self {
         self.reply.parts.retain(|part| matches!(part, Part::Text { .. }));
         self.reply.stop = StopReason::Interrupted;
         self
     }
 
-    /// Puts other words in the place of the reply's own.
     pub(crate) fn say(&mut self, text: String) {
         let parts = &mut self.reply.parts;
         let is_text = |part: &Part| matches!(part, Part::Text { .. });
@@ -118,7 +109,7 @@ impl Draft {
             }
             Delta::CallStarted { name } => Some(Piece::Call { name }),
             Delta::Call(mut call) => {
-                // What is nested deeper than the log can read back is no input for any tool.
+                // Deeper nesting cannot be read back from the log.
                 if depth(&call.args) > DEEPEST {
                     call.args = Value::String(call.args.to_string());
                 }

@@ -9,7 +9,7 @@ const BROKEN: u32 = 5;
 /// The longest wait that a provider may ask for.
 const LONGEST: Duration = Duration::from_mins(5);
 
-/// How failed requests are repeated.
+/// The repetition of failed requests.
 #[derive(Clone, Copy, Debug)]
 pub struct Retry {
     /// Requests in all, the first included.
@@ -28,7 +28,6 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// Requests in all, the first included, where they fail like this.
     pub(crate) fn attempts(&self, failure: Failure) -> u32 {
         match failure {
             Failure::Idle | Failure::Cut => self.attempts.min(BROKEN),
@@ -36,8 +35,8 @@ impl Retry {
         }
     }
 
-    /// The wait before the next attempt, or none where a repetition makes no sense. `attempt` is
-    /// the one that failed, from 1. A server that has answered before is waited for.
+    /// The wait before the next attempt; none if a repetition makes no sense. `attempt` is the failed one,
+    /// from 1. A server that answered before is expected to come back.
     pub(crate) fn wait(
         &self,
         attempt: u32,
@@ -51,7 +50,7 @@ impl Retry {
             Failure::RateLimited(wait) | Failure::Unavailable(wait) => wait,
             Failure::Idle | Failure::Cut => None,
             Failure::Unreachable if has_answered => None,
-            // The same request would fail in the same way.
+            // A repeated request would fail, too.
             Failure::Auth
             | Failure::Payment
             | Failure::NotFound

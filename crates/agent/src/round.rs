@@ -15,7 +15,7 @@ use crate::settings::RequestSettings;
 use crate::transcript;
 use crate::turn_context::TurnContext;
 
-/// The system prompt of this turn, with what hooks add. One that differs from the last is told.
+/// Returns the system prompt of this turn with additions of hooks, and notes it if it changed.
 pub(crate) async fn system(
     context: TurnContext<'_>,
     journal: &mut Journal,
@@ -28,7 +28,6 @@ pub(crate) async fn system(
     Ok(system.into())
 }
 
-/// What the model is asked.
 pub(crate) fn request(context: TurnContext<'_>, journal: &Journal, system: Arc<str>) -> Request {
     let settings = &context.settings.request;
     Request {
@@ -45,7 +44,7 @@ pub(crate) fn request(context: TurnContext<'_>, journal: &Journal, system: Arc<s
     }
 }
 
-/// Who hears a reply to a user: where hooks may change its words, nobody does before that.
+/// The pieces that listeners get: no text if hooks may still change it.
 pub(crate) fn audience(context: TurnContext<'_>) -> Audience {
     if context.hooks.wants(Moment::AfterReply) {
         Audience::WithoutText
@@ -54,7 +53,6 @@ pub(crate) fn audience(context: TurnContext<'_>) -> Audience {
     }
 }
 
-/// Asks the model.
 pub(crate) async fn ask(
     context: TurnContext<'_>,
     journal: &mut Journal,
@@ -78,7 +76,6 @@ fn no_provider() -> ProviderError {
     }
 }
 
-/// The reply as hooks leave it.
 pub(crate) async fn revise(
     context: TurnContext<'_>,
     journal: &mut Journal,
@@ -100,7 +97,6 @@ pub(crate) async fn revise(
     Ok(draft)
 }
 
-/// Keeps a whole reply and announces its calls, in one write.
 pub(crate) async fn keep(
     context: TurnContext<'_>,
     journal: &mut Journal,
@@ -116,7 +112,6 @@ pub(crate) async fn keep(
     Ok(calls)
 }
 
-/// Keeps what arrived of a reply that broke off.
 pub(crate) async fn keep_partial(
     context: TurnContext<'_>,
     journal: &mut Journal,
@@ -130,9 +125,7 @@ pub(crate) async fn keep_partial(
     journal.commit(vec![EventKind::ReplyFinished { reply, usage }]).await
 }
 
-/// What a reply has cost: as the provider counts, else by an estimate, since a budget that counts
-/// nothing would be none; with its price, where the configuration tells it and the provider does
-/// not.
+/// The cost of a reply: tokens by the provider or by an estimate, and a known price.
 pub(crate) fn counted(
     context: TurnContext<'_>,
     journal: &Journal,
@@ -153,13 +146,11 @@ pub(crate) fn counted(
     usage
 }
 
-/// Tokens that the next request takes, about.
 pub(crate) fn request_size(context: TurnContext<'_>, journal: &Journal) -> u64 {
     let history = journal.transcript.tokens();
     if journal.transcript.is_measured() { history } else { history + frame(context, journal) }
 }
 
-/// Tokens that every request takes beside the history, about.
 pub(crate) fn frame(context: TurnContext<'_>, journal: &Journal) -> u64 {
     let specs = context.parts.registry.specs();
     let size = |spec: &Arc<ToolSpec>| {

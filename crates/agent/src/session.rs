@@ -1,5 +1,4 @@
-//! The beginning and the end of a session that several conversations share, one beside the other:
-//! hooks hear of both once.
+//! The beginning and the end of a session with several conversations: hooks are notified of both once.
 
 use std::sync::Arc;
 
@@ -12,11 +11,10 @@ use crate::hooks::Hooks;
 use crate::journal::Journal;
 use crate::settings::Budget;
 
-/// Who hears of a session.
+/// The listeners of a session.
 pub struct Listeners {
     /// The hooks, in the order in which they are asked.
     pub hooks: Vec<Arc<dyn Hook>>,
-    /// Where it takes place.
     pub scene: HookContext,
     /// Keeps what is said of it.
     pub log: Arc<dyn Log>,
@@ -43,7 +41,7 @@ impl Listeners {
         let mut journal = Journal::new((&self.log, &[]), session, past, events_in);
         let hooks = Hooks::new(self.hooks, self.scene);
         let telling = async move {
-            // With its journal the last event goes.
+            // The channel closes with the journal.
             let told = tell(&hooks, &mut journal).await;
             drop(journal);
             told

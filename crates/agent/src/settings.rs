@@ -1,4 +1,4 @@
-//! What a conversation is made of.
+//! The parts and settings of a conversation.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -26,17 +26,13 @@ use crate::retry::Retry;
 pub struct Parts {
     /// Answers requests; none for running single tools.
     pub provider: Option<Arc<dyn Provider>>,
-    /// The tools.
     pub registry: Arc<Registry>,
     /// Are asked at moments of the conversation, in this order.
     pub hooks: Vec<Arc<dyn Hook>>,
-    /// Judges calls.
     pub policy: Arc<dyn Approvals>,
-    /// Starts processes.
     pub confinement: Confinement,
-    /// Keeps events.
     pub log: Arc<dyn Log>,
-    /// Keys that nothing which is kept, told or sent may hold.
+    /// Keys that are redacted in the log, in events and in requests.
     pub keys: Vec<Secret<String>>,
     /// Keeps what calls change, so that it can be undone.
     pub snapshots: Option<Arc<dyn Snapshots>>,
@@ -44,14 +40,13 @@ pub struct Parts {
     pub renewal: Option<Arc<dyn Renewal>>,
     /// Knows the shell lines in prompts.
     pub lines: Option<Arc<dyn PromptLines>>,
-    /// The background commands of the session.
     pub jobs: Option<Arc<dyn Jobs>>,
-    /// Why the mode `normal` works like `ask` at the moment: the sandbox or undo cannot do its job.
+    /// The reason why `normal` works like `ask` now: the sandbox or undo does not work.
     pub fallback: Option<Arc<dyn Fn() -> Option<String> + Send + Sync>>,
 }
 
 impl Parts {
-    /// Who answers, and how; none without a provider.
+    /// The event that names the model and the mode; none without a provider.
     pub(crate) fn configured(&self, settings: &Settings, system: &str) -> Option<EventKind> {
         self.provider.as_ref().map(|provider| EventKind::Configured {
             provider: provider.name().to_owned(),
@@ -65,61 +60,51 @@ impl Parts {
 /// Looks for changes of what extends the program.
 #[async_trait]
 pub trait Renewal: Send + Sync {
-    /// What is different since it was last asked.
     async fn renew(&self) -> Renewed;
 }
 
-/// What a look for changes came to.
+/// The result of a look for changes.
 #[derive(Default)]
 pub struct Renewed {
-    /// What is different; none where nothing is.
+    /// The new parts; none without a change.
     pub change: Option<Change>,
-    /// Things to tell.
     pub notices: Vec<EventKind>,
 }
 
-/// What takes the place of what a conversation was made of.
+/// New parts of a conversation.
 pub struct Change {
-    /// The tools.
     pub registry: Registry,
-    /// The hooks.
     pub hooks: Vec<Arc<dyn Hook>>,
-    /// The system prompt.
     pub system: String,
 }
 
-/// How a conversation goes.
+/// The settings of a conversation.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What requests say.
     pub request: RequestSettings,
-    /// How much freedom tools have.
     pub mode: Mode,
-    /// The system prompt.
     pub system: String,
     /// Requests of a turn before it is stopped.
     pub rounds: Bound<u32>,
     /// The tool that a turn must end with, where one is required.
     pub required_finish: Option<String>,
-    /// Whether tools run or are only named.
     pub execution: Execution,
-    /// Whether calls of one reply may run together.
+    /// True if calls of one reply may run together.
     pub parallel_tools: bool,
     /// A directory for output too large for the model.
     pub spill: PathBuf,
-    /// How failed requests are repeated.
+    /// The repetition of failed requests.
     pub retry: Retry,
-    /// How calls are recovered that the model only wrote down; none where they are not.
+    /// The recovery of calls that the model wrote as text; none if it is off.
     pub recovery: Option<RecoverySettings>,
-    /// Identical calls or errors that count as going in circles; none where nobody counts.
+    /// Identical calls or errors that are a loop; none if loops are not detected.
     pub stuck_after: Option<u32>,
     /// Calls of one reply that are run, at most.
     pub max_calls: Option<usize>,
-    /// What the conversation may cost.
     pub budget: Budget,
-    /// Whether what would be asked about is approved without asking.
+    /// True if questions are answered with yes.
     pub approves_all: bool,
-    /// What becomes of what a user would be asked about.
+    /// The treatment of questions to the user.
     pub questions: Questions,
     /// The directory the conversation works in.
     pub cwd: PathBuf,
@@ -128,9 +113,8 @@ pub struct Settings {
 /// A limit with the flag or the key that sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound<T> {
-    /// So much.
     pub most: T,
-    /// What the user wrote to set it.
+    /// The flag or key that sets it.
     pub name: &'static str,
 }
 
@@ -140,7 +124,7 @@ impl<T: PartialOrd> Bound<T> {
         Self { most, name }
     }
 
-    /// Takes a lower limit of somebody else.
+    /// Takes the other limit if it is lower.
     pub fn lower(&mut self, other: Self) {
         if other.most < self.most {
             *self = other;
@@ -157,40 +141,34 @@ impl<T: PartialOrd> Bound<T> {
     }
 }
 
-/// What every request of a conversation says.
+/// The settings of every request of a conversation.
 #[derive(Clone, Debug)]
 pub struct RequestSettings {
     /// The model, in the provider's own spelling.
     pub model: String,
     /// Upper bound on a reply's length.
     pub max_tokens: u64,
-    /// Sampling temperature.
     pub temperature: Option<f64>,
-    /// How hard to think.
     pub reasoning_level: ReasoningLevel,
-    /// How past reasoning is sent back.
     pub reasoning_format: String,
     /// Further fields of the body.
     pub params: std::collections::BTreeMap<String, Value>,
-    /// Whether replies come in pieces or whole.
     pub delivery: Delivery,
-    /// Whether the tools are sent in the provider's own form.
+    /// True if the tools are sent in the provider's own form.
     pub sends_tools: bool,
-    /// What is known of the model beside its name.
     pub known: Known,
 }
 
-/// What is known of a model: what the configuration says, and what its provider says once it was
-/// asked, which may be in the middle of a conversation.
+/// Facts about a model, from the configuration and from its provider, which may answer later.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     /// Tokens that it can take in, by the configuration.
     pub context_window: Option<u64>,
-    /// What tokens cost, by the configuration.
+    /// Prices from the configuration.
     pub prices: Option<Prices>,
     /// The provider's models, once it was asked.
     pub offered: Arc<OnceLock<Vec<Model>>>,
-    /// Whether nobody charges for it.
+    /// True if it costs nothing.
     pub is_free: bool,
 }
 
@@ -200,8 +178,7 @@ impl Known {
         self.context_window.or_else(|| self.offered(model)?.context)
     }
 
-    /// What tokens of the model of this name cost, for providers that do not tell the cost of a
-    /// reply.
+    /// The prices of this model, for providers that do not report the cost of a reply.
     pub fn prices_of(&self, model: &str) -> Option<Prices> {
         let of_provider = || {
             let offered = self.offered(model)?;
@@ -216,23 +193,21 @@ impl Known {
     }
 }
 
-/// How calls are recovered from what a model wrote.
+/// The recovery of calls from text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecoverySettings {
-    /// Whether the model is told that it should have called the tool.
+    /// True if the model is told that it should have called the tool.
     pub tells_model: bool,
-    /// Whether a call counts only after a phrase of intent.
+    /// True if a call is recovered only after a phrase of intent.
     pub requires_intent_phrase: bool,
-    /// Whether writing a call down is the way in which this model makes one.
+    /// True if this model makes calls by writing them as text.
     pub is_agreed: bool,
 }
 
-/// What a conversation may cost.
+/// The budget of a conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Budget {
-    /// From when on it counts.
     pub span: Span,
-    /// US dollars.
     pub cost_usd: Option<Bound<f64>>,
     /// Tokens, both ways.
     pub tokens: Option<Bound<u64>>,
@@ -240,22 +215,18 @@ pub struct Budget {
     pub input_tokens: Option<Bound<u64>>,
     /// Tokens that the model writes.
     pub output_tokens: Option<Bound<u64>>,
-    /// Time.
     pub time: Option<Bound<Duration>>,
 }
 
-/// From when on a budget counts.
+/// The span of a budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Span {
-    /// From the opening of the conversation.
     #[default]
     Conversation,
-    /// From the beginning of the turn.
     Turn,
 }
 
 impl Budget {
-    /// The limit that is reached.
     pub(crate) fn reached(&self, spent: &Usage) -> Option<Outcome> {
         let counted = [
             ("max_tokens", self.tokens, spent.total_tokens()),
@@ -272,15 +243,13 @@ impl Budget {
         is_reached.then(|| limited("max_cost", most, format!("{name} (${most})")))
     }
 
-    /// The limit on what a conversation costs, where nobody knows what that is: what is not known
-    /// does not count as nothing.
+    /// The cost limit of a model without known prices, which is not a cost of zero.
     pub(crate) fn unpriced(&self) -> Option<Outcome> {
         let Bound { most, name } = self.cost_usd?;
         let told = format!("{name} (${most}): the price of the model is not known");
         Some(limited("max_cost", most, told))
     }
 
-    /// The limit on time.
     pub(crate) fn overdue(&self) -> Option<Outcome> {
         let Bound { most, name } = self.time?;
         let seconds = most.as_secs_f64();
@@ -288,26 +257,26 @@ impl Budget {
     }
 }
 
-/// The end of a turn by a limit: which one in one word, and in the user's words.
+/// The end of a turn by a limit: its name, its value, and the text for the user.
 pub(crate) fn limited(limit: &str, value: impl Into<Value>, told: String) -> Outcome {
     Outcome::Limited { limit: limit.to_owned(), value: value.into(), told }
 }
 
-/// What tokens cost.
+/// Prices of tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prices {
     /// US dollars for a million input tokens.
     pub input: f64,
     /// US dollars for a million output tokens.
     pub output: f64,
-    /// US dollars for a million input tokens that were cached; the usual price where none is told.
+    /// US dollars for a million cached input tokens; none for the usual price.
     pub cache_read: Option<f64>,
-    /// US dollars for a million input tokens that get cached; the usual price where none is told.
+    /// US dollars for a million input tokens that get cached; none for the usual price.
     pub cache_write: Option<f64>,
 }
 
 impl Prices {
-    /// What a reply with this usage costs.
+    /// The price of a reply with this usage.
     #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^52")]
     pub fn of(self, usage: &Usage) -> f64 {
         let read = usage.cached_tokens.unwrap_or(0).min(usage.input_tokens);
@@ -323,20 +292,16 @@ impl Prices {
     }
 }
 
-/// What becomes of what a user would be asked about.
+/// The treatment of questions to the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Questions {
-    /// A user is asked.
     Put,
-    /// It does not run.
     Refused,
 }
 
-/// Whether tools run.
+/// The execution of tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Execution {
-    /// They run.
     Real,
-    /// They are judged and named, and do not run.
     Dry,
 }

@@ -12,14 +12,13 @@ use crate::settings::Parts;
 use crate::tool_call::Prepared;
 use crate::turn_context::TurnContext;
 
-/// Whether files were kept, so that what changed has to be told.
+/// Tells if files were stored, so that changes have to be reported.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kept {
     Yes,
     No,
 }
 
-/// Keeps what these calls could change.
 pub(crate) async fn before(
     context: TurnContext<'_>,
     journal: &mut Journal,
@@ -35,7 +34,6 @@ pub(crate) async fn before(
     Ok(Kept::Yes)
 }
 
-/// Tells what has changed.
 pub(crate) async fn after(context: TurnContext<'_>, journal: &mut Journal) -> Result<(), LogError> {
     let Some(snapshots) = &context.parts.snapshots else { return Ok(()) };
     let whats = blocking(snapshots, |snapshots| snapshots.after()).await;

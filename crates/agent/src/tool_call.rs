@@ -39,19 +39,15 @@ pub(crate) use running::run;
 /// The changes that the earlier calls of a reply may make.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EarlierChanges {
-    /// Files that they write.
     files: Vec<PathBuf>,
-    /// True if they may change anything.
     is_unknown: bool,
 }
 
 impl EarlierChanges {
-    /// Changes of any kind.
     pub(crate) fn unknown() -> Self {
         Self { is_unknown: true, files: Vec::new() }
     }
 
-    /// Adds those of a call.
     pub(crate) fn add(&mut self, call: &Prepared) {
         let approved = match call {
             Prepared::Approved(approved) => approved,
@@ -90,9 +86,9 @@ pub(crate) struct Approved {
     call: ToolCall,
     actions: Vec<Action>,
     access: Access,
-    /// The arguments that the model gave, where hooks changed them.
+    /// The arguments of the model, if hooks changed them.
     original: Option<Value>,
-    /// Whether the user was asked and agreed.
+    /// True if the user was asked and agreed.
     is_answered: bool,
     extras: Extras,
 }
@@ -111,7 +107,6 @@ impl From<(BTreeMap<String, String>, Vec<PathBuf>)> for Extras {
 }
 
 impl Approved {
-    /// Whether it may change anything.
     fn has_effect(&self) -> bool {
         let only_looks = self.tool.spec().risk_level == Risk::ReadOnly;
         self.access != Access::ReadOnly || !only_looks || self.tool.spec().traits.may_write
@@ -124,30 +119,24 @@ pub(crate) struct Settled {
     outcome: CallOutcome,
     pub(crate) output: ToolOutput,
     duration: Duration,
-    /// Whether it may have changed anything.
     pub(crate) has_effect: bool,
     actions: Vec<Action>,
-    /// The arguments that the model gave, where hooks changed them.
     original: Option<Value>,
 }
 
-/// What became of a call before it ran.
+/// A call before it runs.
 pub(crate) enum Prepared {
-    /// It may run.
     Approved(Box<Approved>),
-    /// It will not.
     Settled(Box<Settled>),
-    /// A user decides.
     Question(Box<Question>),
 }
 
 impl Prepared {
-    /// Whether it needed an answer that nobody could give.
     pub(crate) fn is_unanswered(&self) -> bool {
         matches!(self, Self::Settled(settled) if settled.outcome == CallOutcome::Unanswered)
     }
 
-    /// Whether it will run and may change something: intent must be on disk before that.
+    /// Returns true if it will run and may change something: the intent must be on disk before that.
     pub(crate) fn has_effect(&self) -> bool {
         match self {
             Self::Approved(approved) => approved.has_effect(),
@@ -155,21 +144,19 @@ impl Prepared {
         }
     }
 
-    /// Adds to the sandbox of its processes.
     pub(crate) fn extend(&mut self, extras: Extras) {
         if let Self::Approved(approved) = self {
             approved.extras = extras;
         }
     }
 
-    /// Keeps a call from running whose turn was stopped.
     pub(crate) fn interrupt(&mut self) {
         if let Self::Approved(approved) = self {
             *self = Settled::interrupted(approved.call.clone()).into();
         }
     }
 
-    /// What it could do to files; none where it will not run or changes nothing.
+    /// The possible effect on files; none if it will not run or changes nothing.
     pub(crate) fn effect(&self) -> Option<Effect> {
         let Self::Approved(approved) = self else { return None };
         let may_write = approved.tool.spec().traits.may_write;
@@ -186,7 +173,7 @@ impl From<Settled> for Prepared {
 }
 
 impl Settled {
-    /// A call that does not run, with what the model is told.
+    /// A call that does not run, with text for the model.
     pub(crate) fn without_running(
         call: ToolCall,
         outcome: CallOutcome,
@@ -204,12 +191,10 @@ impl Settled {
         }
     }
 
-    /// How it ended.
     pub(crate) fn outcome(&self) -> CallOutcome {
         self.outcome
     }
 
-    /// The call.
     pub(crate) fn call(&self) -> &ToolCall {
         &self.call
     }
@@ -219,13 +204,11 @@ impl Settled {
         Self::without_running(call, CallOutcome::Invalid, problem)
     }
 
-    /// A call that the end of the turn overtook.
     pub(crate) fn interrupted(call: ToolCall) -> Self {
         Self::without_running(call, CallOutcome::Interrupted, "interrupted: not run")
     }
 
-    /// Lets hooks see the result of a call that ran, and change what the model reads; tells them of
-    /// one that did not.
+    /// Asks hooks about the result of a call that ran; notifies them of one that did not.
     pub(crate) async fn revise(
         &mut self,
         context: TurnContext<'_>,
@@ -313,7 +296,6 @@ pub(crate) async fn prepare(
     decide(context, journal, (call, judgment), earlier).await
 }
 
-/// Makes of a judged call what its ruling says.
 async fn decide(
     context: TurnContext<'_>,
     journal: &mut Journal,
@@ -379,8 +361,7 @@ pub(crate) async fn judge_again(
     Ok(decided.remove(0))
 }
 
-/// Returns true if both lists do the same to the same files, hosts and commands, whatever the
-/// content of the files.
+/// Returns true if both lists have equal targets, whatever the content of files.
 fn same_targets(one: &[Action], other: &[Action]) -> bool {
     let bare = |action: &Action| match action {
         Action::Write { path, .. } => Action::Write { path: path.clone(), diff: None },
@@ -393,18 +374,16 @@ fn same_targets(one: &[Action], other: &[Action]) -> bool {
     one.iter().map(bare).eq(other.iter().map(bare))
 }
 
-/// What the policy makes of a call.
+/// A judged call.
 struct Judgment {
     tool: Arc<dyn Tool>,
     actions: Vec<Action>,
     obstacle: Option<Obstacle>,
     ruling: Ruling,
-    /// The arguments that the model gave, where hooks changed them.
     original: Option<Value>,
 }
 
 impl Judgment {
-    /// The event that tells it.
     fn event(&self, call: &ToolCall) -> EventKind {
         EventKind::ToolJudged {
             call: call.id.clone(),
@@ -416,14 +395,12 @@ impl Judgment {
     }
 }
 
-/// The plugin that a tool comes from.
 fn source(tool: &dyn Tool) -> Option<String> {
     let source = tool.spec().source.clone();
     (source != BUILTIN).then_some(source)
 }
 
-/// Looks a call up unless its tool is known, checks its arguments, and judges it. Says in words for
-/// the model what is wrong.
+/// Checks the arguments of a call and judges it. The error is for the model.
 async fn judge(
     context: TurnContext<'_>,
     call: &ToolCall,
@@ -453,14 +430,13 @@ async fn judge(
     Ok(Judgment { tool, actions, obstacle, ruling, original: None })
 }
 
-/// What became of a call that hooks were asked about.
+/// The decision of all hooks about a call.
 enum Consulted {
     Judged(ToolCall, Judgment),
     Settled(Settled),
 }
 
-/// Asks hooks about a call that is not denied. They may tighten and rewrite; what they rewrite is
-/// judged like a call of its own.
+/// Asks hooks about a call that is not denied. They may tighten and rewrite; a rewritten call is judged.
 async fn consult(
     context: TurnContext<'_>,
     journal: &mut Journal,

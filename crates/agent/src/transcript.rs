@@ -11,7 +11,7 @@ use contract::id::{CallId, Seq};
 use contract::message::{Entry, Message, Part, Reply, ToolCall, Usage};
 use contract::tool::{Lasting, ToolOutput};
 
-/// What a call is told that was running when the program ended.
+/// The result of a call that was running when the program ended.
 const LOST: &str = "interrupted: the program ended while this call was running; it may have taken \
                     effect, so check before you repeat it";
 
@@ -22,31 +22,23 @@ const BYTES_PER_TOKEN: usize = 4;
 #[derive(Default)]
 pub struct Transcript {
     entries: Arc<Vec<Arc<Entry>>>,
-    /// The event that each of them comes from.
     sources: Vec<Source>,
-    /// The event that is folded in.
     at: Seq,
-    /// Calls of replies that have no result so far.
     open_calls: HashSet<CallId>,
     turn_open: bool,
     usage: Usage,
     system: String,
     prompt: String,
-    /// What the user said while the prompt was worked on.
     meanwhile: Vec<String>,
     size: Size,
-    /// Results that outlive a summary, each with its text.
     lasting: Vec<(Lasting, String)>,
-    /// Replies in a row that called nothing.
     talk: u32,
 }
 
-/// Where a message comes from.
+/// The source of a message.
 #[derive(Clone, Copy)]
 enum Source {
-    /// An event of its own.
     Event(Seq),
-    /// What stands for messages that were dropped before.
     Summary,
 }
 
@@ -55,22 +47,19 @@ pub(crate) fn estimate(bytes: usize) -> u64 {
     bytes.div_ceil(BYTES_PER_TOKEN) as u64
 }
 
-/// Tokens of a reply, about.
 pub(crate) fn size(reply: &Reply) -> u64 {
     estimate(length(&Message::Assistant(reply.clone())))
 }
 
-/// How much of the model's context the history takes.
+/// The size of the history.
 #[derive(Clone, Copy, Default)]
 struct Size {
-    /// Tokens that the provider counted, up to its last reply.
     measured: u64,
-    /// Bytes that came after it.
     since: usize,
 }
 
 impl Transcript {
-    /// Folds the events of a session in. Of conversations within it only the cost counts.
+    /// Folds the events of a session in; of conversations within it only their cost.
     pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
         let mut transcript = Self::default();
         for event in events {
@@ -173,32 +162,28 @@ impl Transcript {
         Some(seqs.fold((first, first), |(least, most), seq| (least.min(seq), most.max(seq))))
     }
 
-    /// The system prompt that was told last.
+    /// The last system prompt.
     pub fn system(&self) -> &str {
         &self.system
     }
 
-    /// How many tokens the next request takes: as the provider counted, and a guess for the rest.
+    /// Tokens of the next request: those the provider counted, and an estimate of the rest.
     pub(crate) fn tokens(&self) -> u64 {
         self.size.measured + estimate(self.size.since)
     }
 
-    /// Whether a provider has counted any of it.
     pub(crate) fn is_measured(&self) -> bool {
         self.size.measured > 0
     }
 
-    /// What the user asked for last.
     pub(crate) fn prompt(&self) -> &str {
         &self.prompt
     }
 
-    /// Whether that prompt is worked on.
     pub(crate) fn is_turn_open(&self) -> bool {
         self.turn_open
     }
 
-    /// What the user said while that was worked on.
     pub(crate) fn meanwhile(&self) -> &[String] {
         &self.meanwhile
     }
@@ -208,22 +193,19 @@ impl Transcript {
         self.lasting.iter().map(|(_, text)| text.as_str())
     }
 
-    /// How much is left to do by what the model noted itself.
     pub(crate) fn open_work(&self) -> u64 {
         self.lasting.iter().filter_map(|(lasting, _)| lasting.open).sum()
     }
 
-    /// Replies in a row, also of turns before, that called nothing.
     pub(crate) fn talk(&self) -> u32 {
         self.talk
     }
 
-    /// What the turn has cost, as far as its events were folded in.
+    /// The cost of the turn so far.
     pub fn usage(&self) -> &Usage {
         &self.usage
     }
 
-    /// The last words of the model that are not empty.
     pub(crate) fn last_words(&self) -> String {
         let words = |entry: &Arc<Entry>| match &entry.message {
             Message::Assistant(reply) => Some(reply.text()).filter(|text| !text.trim().is_empty()),
@@ -232,8 +214,7 @@ impl Transcript {
         self.entries.iter().rev().find_map(words).unwrap_or_default()
     }
 
-    /// The events that close what a crash left open: one result for each call, and the end of the
-    /// turn, which has cost `usage`.
+    /// The events that close calls and the turn after a crash. The turn has cost `usage`.
     pub fn closing(&self, usage: &Usage) -> Vec<EventKind> {
         let lost = |call: &ToolCall| EventKind::ToolFinished {
             call: call.id.clone(),
@@ -251,8 +232,7 @@ impl Transcript {
         closing
     }
 
-    /// Leaves the last messages, after what stands for the others. They are entries of their own,
-    /// because an entry never changes its place in a history.
+    /// Keeps the last messages after the summary, as new entries: an entry never changes its position.
     fn compact(&mut self, summary: Option<&str>, kept: u64) {
         let kept = usize::try_from(kept).unwrap_or(usize::MAX).min(self.entries.len());
         let last = &self.entries[self.entries.len() - kept..];
@@ -306,8 +286,7 @@ impl Transcript {
         self.lasting.push((lasting, content.to_owned()));
     }
 
-    /// Gives a result to each call whose own is not in the session, because its record is damaged:
-    /// no provider takes a history with a call that has none.
+    /// Adds a result for each call without one (a damaged log), since providers reject such a history.
     fn answer_lost(&mut self) {
         if self.open_calls.is_empty() {
             return;
@@ -351,8 +330,7 @@ impl Transcript {
     }
 }
 
-/// Ids that are taken. Keeps a hash of each, because a session may have very many: a hash that two
-/// share makes an id count as taken that is not, which does no harm.
+/// The ids in use, as hashes, because a session may have very many. A collision does no harm.
 #[derive(Default)]
 pub(crate) struct TakenIds {
     hashes: HashSet<u64>,
@@ -379,7 +357,7 @@ impl TakenIds {
     }
 }
 
-/// What closes the conversations within a session that a crash left open, the innermost first.
+/// Returns the events that close nested conversations after a crash, the innermost first.
 pub(crate) fn left_open(history: &[Event]) -> Vec<(Subconversation, Vec<EventKind>)> {
     let mut open: Vec<(&Subconversation, Transcript)> = Vec::new();
     for event in history {
@@ -391,7 +369,7 @@ pub(crate) fn left_open(history: &[Event]) -> Vec<(Subconversation, Vec<EventKin
             });
             open[index].1.apply(&event.kind);
         }
-        // With the call that held it a conversation is over.
+        // A nested conversation ends with its call.
         if let EventKind::ToolFinished { call, .. } = &event.kind {
             open.retain(|(within, _)| within.call != *call);
         }
@@ -402,7 +380,7 @@ pub(crate) fn left_open(history: &[Event]) -> Vec<(Subconversation, Vec<EventKin
     open.into_iter().rev().map(closing).collect()
 }
 
-/// What the model reads of changes that the user took back or made again.
+/// The text for the model about undone or redone changes.
 fn restored(
     direction: Direction,
     turns: usize,
@@ -428,7 +406,6 @@ fn restored(
     text
 }
 
-/// Bytes of text that the model reads of a message, about.
 pub(crate) fn length(message: &Message) -> usize {
     match message {
         Message::User { text } => text.len(),

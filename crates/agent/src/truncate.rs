@@ -10,16 +10,13 @@ use contract::id::CallId;
 /// Characters of a tool's output that the model reads.
 const LIMIT: usize = 50_000;
 
-/// What the model reads of an output.
+/// The part of an output for the model.
 pub(crate) struct Shown {
-    /// All of it, or its beginning and end.
     pub(crate) text: String,
-    /// Where the whole is, if it was too long.
     pub(crate) stored: Option<PathBuf>,
 }
 
-/// Returns `content` if it is short enough. Else keeps its beginning and its end, with a note
-/// between them that says where the whole can be read.
+/// Returns `content`, or its beginning and end with the path of a file that has all of it.
 pub(crate) fn truncate(content: String, call: &CallId, spill: &Path) -> Shown {
     // Bytes bound characters from above, so short output is not counted.
     if content.len() <= LIMIT || content.chars().count() <= LIMIT {
@@ -55,8 +52,7 @@ fn keep(content: &str, call: &CallId, spill: &Path) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Makes a file that only its owner can read, under a name that is free: other sessions have calls
-/// of the same id.
+/// Creates a private file under a free name: other sessions have calls of equal ids.
 fn create(path: &Path) -> io::Result<(File, PathBuf)> {
     let mut attempt = 1;
     loop {

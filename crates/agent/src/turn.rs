@@ -34,24 +34,22 @@ const REST: usize = 4;
 /// Times in a row that hooks can keep a turn from ending.
 const HOLDS: u32 = 8;
 
-/// What a turn has come to so far.
+/// The state of a turn.
 struct Turn<'a> {
     context: TurnContext<'a>,
     prompt: String,
     system: Arc<str>,
     circles: LoopDetector,
-    /// What the model is told of a call that was taken from its words.
+    /// Text for the model about a call that was recovered from its text.
     feedback: Option<String>,
     reminders: u32,
     nudges: u32,
     holds: u32,
-    /// What the model said last that it would do.
     announced: Option<String>,
     /// Messages that were left when the history was shortened because it was due.
     shortened: usize,
 }
 
-/// Runs a turn to its end and says how it ended.
 pub(crate) async fn run(
     context: TurnContext<'_>,
     journal: &mut Journal,
@@ -161,7 +159,7 @@ impl Turn<'_> {
         Ok(None)
     }
 
-    /// How the turn ended, unless a hook has the model go on.
+    /// Returns the end of the turn, unless a hook makes the model go on.
     async fn ended(
         &mut self,
         journal: &mut Journal,
@@ -190,7 +188,6 @@ impl Turn<'_> {
         Ok(None)
     }
 
-    /// Takes what the user said meanwhile.
     async fn hear(&mut self, journal: &mut Journal) -> Result<(), LogError> {
         let words = tokio::select! {
             biased;
@@ -219,15 +216,14 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// The model's reply. A history that is or would be too long is shortened before, which may use
-    /// up what the turn may cost: it ends so.
+    /// Requests a reply. Shortens the history before if it is too long; that may exhaust the budget.
     async fn reply(
         &mut self,
         journal: &mut Journal,
         number: u32,
     ) -> Result<Result<Asked, Outcome>, LogError> {
         let context = self.context;
-        // What does not help is not done again at every step.
+        // A compaction without effect is not repeated at every step.
         let length = journal.transcript.entries().len();
         if length >= self.shortened + REST && compact::is_due(context, journal) {
             self.shorten(journal).await?;
@@ -315,7 +311,7 @@ impl Turn<'_> {
         }
     }
 
-    /// What follows a reply that calls nothing: the turn's end, or another request.
+    /// Decides after a reply without calls: the end of the turn, or another request.
     async fn without_calls(
         &mut self,
         journal: &mut Journal,
@@ -355,7 +351,7 @@ impl Turn<'_> {
         Ok(None)
     }
 
-    /// Whether a reply without calls ends by saying what the model will do, though it could.
+    /// Returns true if a reply without calls ends with an announcement, though tools are available.
     fn announces(&self, words: &str, stop_reason: &str) -> bool {
         self.context.settings.stuck_after.is_some()
             && stop_reason == StopReason::EndTurn.as_str()
@@ -363,8 +359,7 @@ impl Turn<'_> {
             && announces(words)
     }
 
-    /// Whether a model that was asked what it meant by these words says them again. Where nothing
-    /// else speaks for work that is left, they are its answer.
+    /// Returns true if the model repeats an announcement and nothing else indicates open work.
     fn is_said_again(&self, journal: &Journal, words: &str) -> bool {
         let is_same = self.announced.as_deref() == Some(words.trim());
         let has_work = self.circles.has_acted()
@@ -373,7 +368,6 @@ impl Turn<'_> {
         is_same && !has_work
     }
 
-    /// What follows an announcement without an act.
     async fn talked(&mut self, journal: &mut Journal) -> Result<Option<Outcome>, LogError> {
         let talked = self.circles.talked();
         let text = "Your last reply ends by saying what you will do. If it is to be done now, call \
@@ -381,7 +375,6 @@ impl Turn<'_> {
         self.heed(journal, talked, text).await
     }
 
-    /// What follows a reply without a call in a turn that goes on.
     async fn idled(&mut self, journal: &mut Journal) -> Result<Option<Outcome>, LogError> {
         let talked = self.circles.idled();
         let text = "You replied several times in a row without using a tool, and the work is not \
@@ -389,8 +382,7 @@ impl Turn<'_> {
         self.heed(journal, talked, text).await
     }
 
-    /// Does what talk without an act leads to: the model is told, then a user decides, then it
-    /// ends.
+    /// Reacts to talk without calls: the model is told, then a user is asked, then the turn ends.
     async fn heed(
         &mut self,
         journal: &mut Journal,
@@ -446,13 +438,12 @@ impl Turn<'_> {
     }
 }
 
-/// What a model did again and again that said nothing.
 fn silence(said: Said) -> String {
     let held = if said == Said::OnlyThought { "nothing but reasoning" } else { "nothing" };
     format!("its replies held {held}, {} times", NUDGES + 1)
 }
 
-/// What a reply without calls says.
+/// The content of a reply without calls.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Said {
     Something,
@@ -485,8 +476,7 @@ async fn advise(journal: &mut Journal, cause: &str, text: String) -> Result<(), 
     inject(journal, MessageOrigin::Other(cause.to_owned()), text).await
 }
 
-/// Reminds a model of what it noted to do, where it has only talked for a while, over however many
-/// turns. It answers the user all the same.
+/// Reminds a model of its open todos if it has not called a tool for several replies.
 async fn remind_of_work(context: TurnContext<'_>, journal: &mut Journal) -> Result<(), LogError> {
     let (talk, open) = (journal.transcript.talk(), journal.transcript.open_work());
     let is_due = talk > 0 && talk % TALK == 0 && open > 0;
@@ -525,7 +515,7 @@ async fn warn_of_silence(journal: &mut Journal, said: Said) -> Result<(), LogErr
     journal.notice(Level::Warning, text, Some(hint)).await
 }
 
-/// What a refusal is told as, with what to do about it.
+/// The message and the hint for a refusal.
 const DECLINED: (&str, &str) = (
     "the provider declined to answer, or ended the answer early",
     "say it in other words, or choose another model",

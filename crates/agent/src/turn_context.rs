@@ -23,15 +23,14 @@ pub(crate) struct TurnContext<'a> {
     pub(crate) answers: &'a Arc<Answers>,
     pub(crate) recoveries: &'a Mutex<Recoveries>,
     pub(crate) waiting: &'a Waiting,
-    /// Stops this turn.
     pub(crate) cancel: &'a CancellationToken,
     /// Stops the turn of the session, which this one may be within.
     pub(crate) stop: &'a CancellationToken,
 }
 
 impl TurnContext<'_> {
-    /// The mode in force: the configured one, a stricter one that the user chose meanwhile, or
-    /// `ask` where `normal` would rely on a sandbox or on undo that does not work.
+    /// The mode in force: the configured one or a stricter one; `ask` in place of `normal` if the sandbox
+    /// or undo does not work.
     pub(crate) fn mode(&self) -> Mode {
         match self.chosen_mode() {
             Mode::Normal if self.fallback().is_some() => Mode::Ask,
@@ -43,7 +42,6 @@ impl TurnContext<'_> {
         self.settings.mode.min(self.answers.ceiling())
     }
 
-    /// Why `normal` works like `ask`.
     fn fallback(&self) -> Option<String> {
         self.parts.fallback.as_ref().and_then(|fallback| fallback())
     }
@@ -65,7 +63,6 @@ impl TurnContext<'_> {
         self.settings.approves_all || self.mode() == Mode::Yolo
     }
 
-    /// What was recovered in this session so far.
     pub(crate) fn recoveries(&self) -> MutexGuard<'_, Recoveries> {
         self.recoveries.lock().unwrap_or_else(PoisonError::into_inner)
     }

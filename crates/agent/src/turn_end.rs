@@ -9,7 +9,6 @@ use crate::hooks::Hooks;
 use crate::journal::Journal;
 use crate::settings::{RequestSettings, Settings};
 
-/// How a turn ended whose time was up.
 pub(crate) fn overdue(outcome: Outcome, settings: &Settings) -> Outcome {
     match outcome {
         Outcome::Cancelled => settings.budget.overdue().unwrap_or(Outcome::Cancelled),
@@ -17,8 +16,7 @@ pub(crate) fn overdue(outcome: Outcome, settings: &Settings) -> Outcome {
     }
 }
 
-/// Ends a turn: tells hooks of a failure, and people of what a hook stopped. What it took before its
-/// price was known is priced.
+/// Ends a turn: notifies hooks of a failure, reports a block, and prices the usage.
 pub(crate) async fn conclude(
     hooks: &Hooks,
     journal: &mut Journal,

@@ -1,17 +1,16 @@
-//! What a user said while the model was at work.
+//! Messages of the user while the model is at work.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
 
-/// How long words that are ready may take to arrive.
+/// The time for an announced message to arrive.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What a user said while the model was at work, in order.
+/// Messages of the user while the model is at work, in order.
 pub(crate) struct Waiting {
     words: Mutex<Vec<String>>,
-    /// Whether there are more that have not arrived.
     is_expecting: watch::Sender<bool>,
 }
 
@@ -22,17 +21,14 @@ impl Default for Waiting {
 }
 
 impl Waiting {
-    /// Adds some words.
     pub(crate) fn add(&self, prompt: String) {
         self.words.lock().unwrap_or_else(PoisonError::into_inner).push(prompt);
     }
 
-    /// Takes note of whether there are words that have not arrived.
     pub(crate) fn expect(&self, is_expecting: bool) {
         self.is_expecting.send_replace(is_expecting);
     }
 
-    /// Takes all of them.
     pub(crate) fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.words.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -41,7 +37,7 @@ impl Waiting {
     pub(crate) async fn gather(&self) -> Vec<String> {
         let mut expecting = self.is_expecting.subscribe();
         let arrival = expecting.wait_for(|is_expecting| !is_expecting);
-        // Whoever has words ready and does not hand them over is not waited for.
+        // A front end that announces a message and does not send it is not waited for.
         drop(tokio::time::timeout(PATIENCE, arrival).await);
         self.take()
     }

@@ -1,19 +1,17 @@
 //! A user's words as a program packs them for a model, and without that. Hooks read the words alone.
 
-/// The tags in which a program packs a user's words for a model.
+/// The tags around prompts.
 const TAGS: [&str; 3] = ["prompt", "stdin", "prompt_file"];
 
-/// A user's words, with the tag in which they stand where they stand in one alone.
+/// A user's prompt, with the tag around it if there is exactly one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WrappedPrompt<'a> {
-    /// The words themselves.
     pub(crate) words: &'a str,
     open: &'a str,
     close: &'a str,
 }
 
 impl<'a> WrappedPrompt<'a> {
-    /// Finds the words in what a model would read.
     pub(crate) fn parse(whole: &'a str) -> Self {
         let inside = || {
             let at = whole.find(">\n")? + 2;
@@ -27,7 +25,6 @@ impl<'a> WrappedPrompt<'a> {
         inside().unwrap_or(Self { words: whole, open: "", close: "" })
     }
 
-    /// Other words in the same tag.
     pub(crate) fn with(&self, words: &str) -> String {
         [self.open, words, self.close].concat()
     }

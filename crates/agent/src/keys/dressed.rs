@@ -1,5 +1,5 @@
-//! Keys that must not appear in what is kept, shown or sent, in every dress in which they come: plain,
-//! within JSON, percent-encoded, in hexadecimal, in Base64 with whatever stands around them.
+//! Redacts keys in every form in which they occur: plain, in JSON, percent-encoded, in hexadecimal, in
+//! Base64 of any surrounding text.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use contract::secret::Secret;
 use contract::tool::Redactor;
 
-/// What is shorter could stand in anything.
+/// Shorter keys could be part of any text.
 const SHORTEST: usize = 16;
 const REDACTED: &[u8] = b"[redacted]";
 
@@ -17,9 +17,8 @@ pub struct Keys(Arc<Forms>);
 
 #[derive(Debug, Default)]
 struct Forms {
-    /// All dresses of all keys, the longest first.
     all: Vec<Secret<Vec<u8>>>,
-    /// Whether one of them begins with a byte.
+    /// True for each byte that a form begins with.
     first: Vec<bool>,
 }
 
@@ -38,12 +37,10 @@ impl Keys {
         Self(Arc::new(Forms { all: all.into_iter().map(Secret::new).collect(), first }))
     }
 
-    /// Whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.all.is_empty()
     }
 
-    /// A text without any key in it.
     pub(crate) fn hide<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.without(text.as_bytes()) {
             // Only whole keys, which are text, were replaced.
@@ -68,7 +65,6 @@ impl Keys {
         Some(out)
     }
 
-    /// Where the next key begins, and its length.
     fn next(&self, bytes: &[u8], from: usize) -> Option<(usize, usize)> {
         let Forms { all, first } = &*self.0;
         if all.is_empty() {
@@ -80,7 +76,7 @@ impl Keys {
         })
     }
 
-    /// Where the end of `bytes` begins that could be the beginning of a key.
+    /// Returns the start of the suffix of `bytes` that could be the beginning of a key.
     fn tail(&self, bytes: &[u8]) -> usize {
         let Forms { all, first } = &*self.0;
         let longest = all.first().map_or(0, |form| form.expose().len());
@@ -101,7 +97,6 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Nothing came yet.
     pub(crate) fn new(keys: &Keys) -> Self {
         Self { keys: keys.clone(), kept: Vec::new() }
     }
@@ -112,7 +107,6 @@ impl Held {
         String::from_utf8_lossy(&self.push(piece.as_bytes())).into_owned()
     }
 
-    /// What was kept back, when nothing follows.
     pub(crate) fn finish_text(&mut self) -> String {
         String::from_utf8_lossy(&self.finish()).into_owned()
     }
@@ -136,7 +130,6 @@ impl Redactor for Held {
     }
 }
 
-/// A key in every dress.
 fn dresses(key: &str) -> Vec<Vec<u8>> {
     let quoted = serde_json::Value::from(key).to_string();
     let quoted = quoted.as_bytes()[1..quoted.len() - 1].to_vec();
@@ -169,8 +162,7 @@ fn hexadecimal(text: &str) -> String {
     text.bytes().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// What is always the same in the Base64 of something that holds `bytes` after `before` others, or
-/// three, six and so on more.
+/// The letters that are always part of the Base64 of `bytes` after `before` other bytes (modulo 3).
 fn base64(bytes: &[u8], before: usize) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     // Each letter stands for six bits; those that are not wholly of the key are left out.

@@ -24,7 +24,7 @@ pub(super) fn find(text: &str, specs: &[&Arc<ToolSpec>]) -> Option<Candidate> {
     })
 }
 
-/// Whether what begins at a place is quoted as code within a sentence, which speaks of it then.
+/// Returns true if a call at this place is quoted as code within a sentence.
 fn is_quoted(text: &str, at: usize) -> bool {
     let line = text[..at].rfind('\n').map_or(0, |end| end + 1);
     let before = &text[line..at];
@@ -64,7 +64,6 @@ fn arguments(mut rest: &str) -> Option<Map<String, Value>> {
     }
 }
 
-/// Reads one value, and returns what follows it.
 fn value(text: &str) -> Option<(Value, &str)> {
     if let Some(quoted) = text.strip_prefix('\'') {
         let (inside, rest) = quoted.split_once('\'')?;
@@ -91,7 +90,6 @@ fn value(text: &str) -> Option<(Value, &str)> {
     Some((serde_json::from_str(&escaped).ok()?, &text[end + 1..]))
 }
 
-/// Where a quoted text ends.
 fn closing_quote(text: &str) -> Option<usize> {
     let mut is_escaped = false;
     text.bytes().position(|byte| {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{Candidate, EXAMPLES, named, parameters, says};
 
-/// How much of the end of the reasoning is looked at, in bytes.
+/// Bytes at the end of the reasoning that are searched.
 const WINDOW: usize = 16_384;
 /// Objects that are tried, from the end.
 const CANDIDATES: usize = 20;
@@ -16,9 +16,9 @@ const CANDIDATES: usize = 20;
 const BEGINNINGS: usize = 64;
 /// Bytes that are gone through in search of objects, at most.
 const WORK: usize = 4 << 20;
-/// How far before an object the name of its tool counts.
+/// Bytes before an object in which the name of its tool is searched.
 const NAMED_WITHIN: usize = 500;
-/// What a match by required parameters weighs more than one by others.
+/// The additional weight of a match by required parameters.
 const REQUIRED_WEIGHT: usize = 10;
 
 /// Words that make what follows an intent.
@@ -57,8 +57,7 @@ pub(super) fn find(
     None
 }
 
-/// The objects in a text, last first: for each closing brace the nearest opening one that makes an
-/// object with it.
+/// The JSON objects in a text, last first. Each is as short as possible.
 fn objects(text: &str) -> impl Iterator<Item = (usize, usize, Map<String, Value>)> {
     let ends = text.rmatch_indices('}').map(|(at, _)| at + 1);
     let mut left = WORK;

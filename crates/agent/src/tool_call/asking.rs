@@ -23,23 +23,19 @@ use crate::turn_context::TurnContext;
 pub(crate) struct Question {
     approved: Approved,
     ruling: Ruling,
-    /// The events that put it.
     events: Vec<EventKind>,
 }
 
 impl Question {
-    /// The call, as it would run.
     pub(super) fn approved(&self) -> &Approved {
         &self.approved
     }
 
-    /// The call, if nobody was asked.
     pub(crate) fn unanswered(self) -> Settled {
         Settled::interrupted(self.approved.call)
     }
 
-    /// The question about a call, or the reason why the call cannot succeed, which the model reads
-    /// and nobody is asked about.
+    /// The question about a call, or a text for the model if the call cannot succeed.
     pub(super) async fn about(
         context: TurnContext<'_>,
         approved: Approved,
@@ -117,7 +113,6 @@ pub(crate) async fn ask_all(
     Ok(calls.into_iter().flatten().collect())
 }
 
-/// Puts one question and waits for the answer.
 pub(crate) async fn ask(
     context: TurnContext<'_>,
     journal: &mut Journal,
@@ -131,7 +126,6 @@ pub(crate) async fn ask(
     Ok(answer.map_or(Answer::Nobody, |(_, answer)| answer))
 }
 
-/// The answer to a question, which waits from this call on.
 fn answer_to(
     context: TurnContext<'_>,
     call: &CallId,
@@ -147,7 +141,7 @@ fn answer_to(
     }
 }
 
-/// The first answer. Hooks hear of the questions meanwhile; an answer does not wait for them.
+/// Waits for the first answer. Hooks are notified at the same time; an answer does not wait for them.
 async fn first<T>(
     context: TurnContext<'_>,
     journal: &mut Journal,
@@ -209,7 +203,6 @@ async fn answered(
     Ok(Prepared::Settled(Box::new(Settled::without_running(approved.call, outcome, text))))
 }
 
-/// Remembers a call for as long as the answer says.
 fn remember(context: TurnContext<'_>, approved: &Approved, answer: &Answer) -> StoredApproval {
     let (policy, spec, actions) = (&context.parts.policy, approved.tool.spec(), &approved.actions);
     match answer {

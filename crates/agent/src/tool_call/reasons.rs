@@ -25,13 +25,12 @@ pub(crate) fn why(ruling: &Ruling) -> String {
     if told.is_empty() { "no rule allows it".to_owned() } else { told.join("; ") }
 }
 
-/// The beginning of what a reason is about.
 fn part(reason: &Reason) -> String {
     let shown = head(&reason.subject, 60);
     if shown.len() < reason.subject.len() { format!("{shown}…") } else { shown.to_owned() }
 }
 
-/// The reasons for a question, in words; empty if the mode alone asks, which the user knows.
+/// The reasons for a question; empty if the mode alone asks, which the user knows.
 pub(crate) fn asked_because(ruling: &Ruling) -> String {
     let mut words: Vec<String> = Vec::new();
     for reason in ruling.reasons.iter().filter(|reason| reason.decision == ruling.decision) {

@@ -16,7 +16,7 @@ use crate::keys;
 use crate::parent::Parent;
 use crate::turn_context::TurnContext;
 
-/// How long a cancelled tool may take to stop by itself.
+/// The time for a cancelled tool to stop by itself.
 const GRACE: Duration = Duration::from_millis(150);
 /// Stands for any host in [`Action::Connect`].
 const ANY_HOST: &str = "*";
@@ -72,7 +72,7 @@ pub(crate) async fn run(context: TurnContext<'_>, approved: Approved, teller: Te
         }
     };
     let duration = started.elapsed();
-    // What it said last is told too, though its end was noticed first.
+    // Its last lines may arrive after its end.
     while let Ok(text) = lines.try_recv() {
         teller.tell(EventKind::ToolProgress { call: call.id.clone(), text }).await;
     }

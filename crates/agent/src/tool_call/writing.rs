@@ -12,12 +12,11 @@ use super::why;
 use crate::blocking::blocking;
 use crate::turn_context::TurnContext;
 
-/// Held while a file is written: of several conversations that write at once each sees what the
-/// others have written.
+/// Locked while a file is written, since the check reads files that other conversations may write.
 static WRITES: Mutex<()> = Mutex::const_new(());
 
-/// Waits for a call's turn to write, where it writes files; says why it may not any more. Tools of
-/// plugins may take long, so that they only are judged again.
+/// Waits for the lock if a call writes files, and judges it again: what a file means to git depends on
+/// files beside it. Tools of plugins may take long, so they do not get the lock.
 pub(super) async fn turn(
     context: TurnContext<'_>,
     tool: &Arc<dyn Tool>,
@@ -29,7 +28,7 @@ pub(super) async fn turn(
     let turn = if tool.spec().source == BUILTIN {
         tokio::select! {
             turn = WRITES.lock() => Some(turn),
-            // Whoever goes on from here stops before anything is written.
+            // The call stops before it writes.
             () = context.cancel.cancelled() => return Ok(None),
         }
     } else {
