@@ -37,7 +37,9 @@ pub(crate) trait View {
     fn event(&mut self, event: &Event) -> io::Result<()>;
     /// Answers the questions about the calls of one reply, in order. Waits for the user, if there
     /// is one.
-    async fn ask(&mut self, asked: &[Arc<Event>]) -> io::Result<Vec<Answer>>;
+    async fn ask(&mut self, asked: &[Arc<Event>]) -> io::Result<Vec<Answer>> {
+        Ok(vec![Answer::Nobody; asked.len()])
+    }
     /// Shows a line that was typed during the turn, and its effect.
     fn heard(&mut self, _line: &str, hint: &str) -> io::Result<()> {
         output::hint(hint);
@@ -47,8 +49,12 @@ pub(crate) trait View {
     fn tick(&mut self) -> io::Result<bool> {
         Ok(false)
     }
-    fn flush(&mut self) -> io::Result<()>;
-    fn close(&mut self, verdict: &Verdict) -> io::Result<()>;
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+    fn close(&mut self, _verdict: &Verdict) -> io::Result<()> {
+        Ok(())
+    }
     /// Records an event after the end: the session was closed.
     fn after(&mut self, _event: &Event) {}
     fn shows_calls_at_end(&self) -> bool {
@@ -62,10 +68,11 @@ pub(crate) async fn run(
     input: Input,
     view: &mut dyn View,
 ) -> io::Result<Verdict> {
-    let shown = match show(&mut conversation, Some(input), view, None).await {
-        Ok(verdict) => view.close(&verdict).and_then(|()| view.flush()).map(|()| verdict),
-        Err(error) => Err(error),
-    };
+    let shown = show(&mut conversation, Some(input), view, None).await;
+    let shown = shown.and_then(|verdict| {
+        view.close(&verdict)?;
+        view.flush().map(|()| verdict)
+    });
     let has_failed = !shown.as_ref().is_ok_and(|verdict| !verdict.is_failure());
     part(conversation, view, has_failed).await;
     shown
@@ -91,7 +98,7 @@ pub(crate) async fn show(
     view: &mut dyn View,
     mut steering: Option<&mut Steering>,
 ) -> io::Result<Verdict> {
-    let mut shown = Shown {
+    let mut shown = TurnProgress {
         verdict: Verdict::new(view.shows_calls_at_end()),
         // A turn that an earlier run left open is closed before ours begins.
         has_begun: !matches!(input, Some(Input::Prompt(_)) | None),
@@ -102,7 +109,8 @@ pub(crate) async fn show(
     // A typed line is shown when it is complete, not in the middle of the answer.
     let _echo = steering.is_some().then(::tui::line::Echo::off);
     let mut batch: Vec<Arc<Event>> = Vec::with_capacity(BATCH);
-    let mut events = steering.as_deref_mut().map(Steering::rest).unwrap_or_default();
+    let mut events =
+        steering.as_deref_mut().map(|it| std::mem::take(&mut it.rest)).unwrap_or_default();
     let mut is_moving = view.tick()?;
     if let Some(input) = input {
         // If this fails, the conversation has ended, and the loop below returns.
@@ -130,7 +138,7 @@ pub(crate) async fn show(
             }
             if is_end {
                 if let Some(steering) = steering {
-                    steering.keep(events);
+                    steering.rest = events;
                 }
                 return Ok(shown.verdict);
             }
@@ -193,7 +201,7 @@ fn warn(event: &Event, text: &str) {
     output::warning(&format!("{agent}{text}"));
 }
 
-struct Shown {
+struct TurnProgress {
     verdict: Verdict,
     has_begun: bool,
     signals: Signals,
@@ -201,7 +209,7 @@ struct Shown {
     asked: Vec<Arc<Event>>,
 }
 
-impl Shown {
+impl TurnProgress {
     /// Shows one event. Returns true if it ends the work.
     fn event(&mut self, event: &Arc<Event>, view: &mut dyn View) -> io::Result<bool> {
         self.verdict.take(event);

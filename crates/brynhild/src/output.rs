@@ -45,35 +45,19 @@ pub(crate) fn quiet(json: &str) -> Cow<'_, str> {
     Cow::Owned(quiet)
 }
 
-/// A writer that makes JSON [`quiet`].
-pub(crate) struct Quiet<W>(pub(crate) W);
-
-impl<W: io::Write> io::Write for Quiet<W> {
-    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        // JSON is written in pieces that are valid UTF-8.
-        let text = std::str::from_utf8(piece).map_err(io::Error::other)?;
-        self.0.write_all(quiet(text).as_bytes())?;
-        Ok(piece.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
-    }
-}
-
 /// An answer with control characters made visible. As prose it keeps joiners of letters and emoji.
 pub(crate) fn answer(text: &str) -> Cow<'_, str> {
     escaped(text, plugins::hidden::places(text))
 }
 
-/// A writer that makes prose [`visible`].
-pub(crate) struct VisibleText<W>(pub(crate) W);
+/// A writer that escapes text: [`quiet`] for JSON, [`visible`] for prose.
+pub(crate) struct EscapingWriter<W>(pub(crate) W, pub(crate) fn(&str) -> Cow<'_, str>);
 
-impl<W: io::Write> io::Write for VisibleText<W> {
+impl<W: io::Write> io::Write for EscapingWriter<W> {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        // Prose is written in pieces that are valid UTF-8.
+        // Text is written in pieces that are valid UTF-8.
         let text = std::str::from_utf8(piece).map_err(io::Error::other)?;
-        self.0.write_all(visible(text).as_bytes())?;
+        self.0.write_all(self.1(text).as_bytes())?;
         Ok(piece.len())
     }
 

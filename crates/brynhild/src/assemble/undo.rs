@@ -16,13 +16,14 @@ use sessions::snapshots::{
     UndoRequest,
 };
 use similar::{ChangeTag, TextDiff};
+use tui::host::FileChange as ShownChange;
 
 use crate::assemble::assembly::Assembly;
 use crate::assemble::session_choice::{Chosen, Keeping};
 use crate::exit::{Exit, Problem};
 use crate::output::question::one_line;
 
-const SHOWN: usize = 100_000;
+const MAX_DIFF_BYTES: usize = 100_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Detail {
@@ -37,8 +38,7 @@ pub(crate) fn keeping(
     chosen: &Chosen,
 ) -> Option<Arc<SessionSnapshots>> {
     let is_kept = chosen.keeping == Keeping::Kept && assembly.config().undo.enabled;
-    let keeper = is_kept.then(|| keeper(assembly, root, &chosen.id))?;
-    keeper.ok().map(Arc::new)
+    is_kept.then(|| keeper(assembly, root, &chosen.id))?.ok().map(Arc::new)
 }
 
 pub(crate) fn keeper(
@@ -133,23 +133,15 @@ pub(crate) fn listed(
     detail: Detail,
 ) -> Result<String, Problem> {
     let told = parts(keeper, turns, detail)?;
-    Ok(told.into_iter().map(|part| part.words + &part.unified).collect())
-}
-
-#[derive(Default)]
-pub(crate) struct Part {
-    /// The header of a change, in whole lines.
-    pub(crate) words: String,
-    pub(crate) path: String,
-    pub(crate) unified: String,
+    Ok(told.into_iter().map(|part| part.description + &part.unified).collect())
 }
 
 pub(crate) fn parts(
     keeper: &SessionSnapshots,
     turns: &[Turn],
     detail: Detail,
-) -> Result<Vec<Part>, Problem> {
-    let only = |words: String| Part { words, ..Part::default() };
+) -> Result<Vec<ShownChange>, Problem> {
+    let only = |description| ShownChange { description, ..ShownChange::default() };
     if turns.is_empty() {
         return Ok(vec![only("No turn changed a file.\n".to_owned())]);
     }
@@ -177,12 +169,12 @@ pub(crate) fn parts(
                 parts.push(only(format!("  renamed   {path} to {}\n", one_line(new))));
                 continue;
             }
-            let words = format!("  {:<8}  {path}{}\n", word(view.change), size(view));
+            let description = format!("  {:<8}  {path}{}\n", word(view.change), size(view));
             let unified = match detail {
                 Detail::Lines => difference(view),
                 Detail::Files => String::new(),
             };
-            parts.push(Part { words, path, unified });
+            parts.push(ShownChange { description, path, unified });
         }
     }
     Ok(parts)
@@ -278,9 +270,9 @@ fn difference(view: &FileChange) -> String {
     };
     let names = (name(&view.before, "a"), name(&view.after, "b"));
     let unified = tools::diff::between(before, after, 3, Some((&names.0, &names.1)));
-    if unified.len() <= SHOWN {
+    if unified.len() <= MAX_DIFF_BYTES {
         return unified;
     }
-    let shown = head(&unified, SHOWN);
+    let shown = head(&unified, MAX_DIFF_BYTES);
     format!("{shown}\n… ({} more bytes of difference)\n", unified.len() - shown.len())
 }

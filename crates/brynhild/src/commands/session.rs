@@ -116,7 +116,9 @@ fn show(run: &RunContext, store: &Store, id: &str) -> Outcome {
     let session = read(store, id)?;
     let mut out = BufWriter::new(io::stdout().lock());
     let shown = if run.wants_json() {
-        session.json(&mut output::Quiet(&mut out)).and_then(|()| Ok(writeln!(out)?))
+        session
+            .json(&mut output::EscapingWriter(&mut out, output::quiet))
+            .and_then(|()| Ok(writeln!(out)?))
     } else {
         let put = &mut |piece: &str| out.write_all(visible(piece).as_bytes());
         session.markdown(None, Thinking::Summary, put)

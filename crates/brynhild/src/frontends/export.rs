@@ -38,9 +38,8 @@ pub(crate) fn export_conversation(
 }
 
 pub(crate) fn write_to(run: &RunContext, target: &Path, text: &str) -> Result<(), Problem> {
-    write_with((run, target), ExportFormat::Markdown, |out| {
-        Ok(writeln!(out, "{}", text.trim_end())?)
-    })
+    let write = |out: &mut dyn Write| Ok(writeln!(out, "{}", text.trim_end())?);
+    write_with((run, target), ExportFormat::Markdown, write)
 }
 
 /// A file gets the text unchanged; standard output may be a terminal, so control characters are
@@ -50,16 +49,13 @@ pub(crate) fn write_with(
     format: ExportFormat,
     write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>,
 ) -> Result<(), Problem> {
-    let cannot = |error: &dyn std::fmt::Display| {
-        Problem::failed(format!("cannot write {}: {error}", target.display()))
-    };
     if target == Path::new("-") {
         let mut out = BufWriter::new(io::stdout().lock());
-        let written = match format {
-            ExportFormat::Markdown => write(&mut output::VisibleText(&mut out)),
-            ExportFormat::Json => write(&mut output::Quiet(&mut out)),
+        let escape = match format {
+            ExportFormat::Markdown => contract::text::visible,
+            ExportFormat::Json => output::quiet,
         };
-        written.map_err(anyhow::Error::from)?;
+        write(&mut output::EscapingWriter(&mut out, escape)).map_err(anyhow::Error::from)?;
         out.flush()?;
         return Ok(());
     }
@@ -67,6 +63,8 @@ pub(crate) fn write_with(
     let written = write(&mut out).and_then(|()| Ok(out.flush()?));
     written.map_err(|error| match error {
         ExportError::Read(error) => error.into(),
-        ExportError::Write(error) => cannot(&error),
+        ExportError::Write(error) => {
+            Problem::failed(format!("cannot write {}: {error}", target.display()))
+        }
     })
 }

@@ -1,10 +1,9 @@
 //! The answer as one JSON object at the end.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 
 use async_trait::async_trait;
-use contract::event::{Answer, Event, EventKind, Level, Outcome};
+use contract::event::{Event, EventKind, Level, Outcome};
 use serde_json::{Map, Value, json};
 
 use super::View;
@@ -31,21 +30,12 @@ impl View for Json {
         Ok(())
     }
 
-    async fn ask(&mut self, asked: &[Arc<Event>]) -> io::Result<Vec<Answer>> {
-        Ok(vec![Answer::Nobody; asked.len()])
-    }
-
     fn shows_calls_at_end(&self) -> bool {
         true
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
     fn close(&mut self, verdict: &Verdict) -> io::Result<()> {
-        let object = answer(verdict, &self.prompt);
-        output::json(&object)?;
+        output::json(&answer(verdict, &self.prompt))?;
         io::stdout().flush()
     }
 }

@@ -26,9 +26,8 @@ use super::nested::{self, Nesting};
 use super::verdict::Verdict;
 use crate::assemble::session_choice::Keeping;
 use crate::output;
-use crate::output::question;
-use crate::output::status_line;
 use crate::output::style::{Palette, paint};
+use crate::output::{question, status_line};
 
 const OUTPUT_LINES: usize = 8;
 const FRAME: Duration = Duration::from_millis(30);
@@ -78,13 +77,10 @@ struct Waiting {
 
 impl Plain {
     pub(crate) fn new(options: Options) -> Self {
-        let palette = options.palette;
-        let theme = options.theme.clone();
-        let voice = options.voice;
         Self {
+            palette: options.palette,
+            prose: Prose::new(terminal_size().0, options.theme.clone()).with(options.voice),
             options,
-            palette,
-            prose: Prose::new(terminal_size().0, theme).with(voice),
             next_frame: Instant::now(),
             running: BTreeMap::new(),
             remedies: BTreeMap::new(),
@@ -151,7 +147,6 @@ impl Plain {
                 self.prose.push(text);
                 self.is_stale = true;
                 self.relabel("writing");
-                Ok(())
             }
             Piece::Thinking { text } if self.options.show_thinking => {
                 self.settle()?;
@@ -159,21 +154,16 @@ impl Plain {
                     self.print("Thinking: ")?;
                 }
                 self.is_thinking = true;
-                self.print(&paint(self.palette.soft, &visible(text)))
+                self.print(&paint(self.palette.soft, &visible(text)))?;
             }
-            Piece::Thinking { .. } => {
-                self.relabel("thinking");
-                Ok(())
-            }
-            Piece::Call { name } => {
-                self.relabel(&format!("writing a call of {name}"));
-                Ok(())
-            }
+            Piece::Thinking { .. } => self.relabel("thinking"),
+            Piece::Call { name } => self.relabel(&format!("writing a call of {name}")),
             Piece::Restart => {
                 self.settle()?;
-                self.activity(&paint(self.palette.caution, "(the reply broke off; asking again)"))
+                self.activity(&paint(self.palette.caution, "(the reply broke off; asking again)"))?;
             }
         }
+        Ok(())
     }
 
     /// Draws the answer: finished blocks for good, the rest as a draft.
@@ -191,9 +181,8 @@ impl Plain {
         }
         self.erase_waiting()?;
         let gap = if std::mem::take(&mut self.is_after_activity) { "\n" } else { "" };
-        let bytes = format!("{gap}{drawn}");
         let mut out = io::stdout().lock();
-        out.write_all(bytes.as_bytes())?;
+        out.write_all(format!("{gap}{drawn}").as_bytes())?;
         out.flush()
     }
 
@@ -206,9 +195,7 @@ impl Plain {
     }
 
     fn relabel(&mut self, what: &str) {
-        if let Some(waiting) = &mut self.waiting
-            && waiting.what != what
-        {
+        if let Some(waiting) = &mut self.waiting {
             what.clone_into(&mut waiting.what);
         }
     }
@@ -256,13 +243,8 @@ impl Plain {
             CallOutcome::Skipped => "dry run".to_owned(),
             CallOutcome::Interrupted => "interrupted".to_owned(),
         };
-        let line = format!(
-            "{} {} {}",
-            paint(style, mark),
-            question::one_line(name),
-            paint(self.palette.soft, &note)
-        );
-        self.activity(&line)?;
+        let (mark, note) = (paint(style, mark), paint(self.palette.soft, &note));
+        self.activity(&format!("{mark} {} {note}", question::one_line(name)))?;
         let body = match &output.display {
             Some(Display::Diff { unified, .. }) => self.diff(unified),
             Some(Display::Image { .. }) | None => self.excerpt(&printed(&output.for_model())),
@@ -280,10 +262,9 @@ impl Plain {
             self.activity(&line)?;
         }
         if let Some(doing) = nested::doing(within, what) {
-            if self.waiting.is_some() {
-                self.relabel(&doing);
-            } else {
-                self.wait_for(doing);
+            match &mut self.waiting {
+                Some(waiting) => waiting.what = doing,
+                None => self.wait_for(doing),
             }
         }
         Ok(())
@@ -295,25 +276,18 @@ impl Plain {
             Some('-') => self.palette.bad,
             _ => self.palette.soft,
         };
-        let lines: Vec<String> = unified
-            .lines()
-            .map(|line| format!("  {}", paint(color(line), &visible(line))))
-            .collect();
-        lines.join("\n")
+        let lines = unified.lines();
+        let lines = lines.map(|line| format!("  {}", paint(color(line), &visible(line))));
+        lines.collect::<Vec<_>>().join("\n")
     }
 
     fn excerpt(&self, text: &str) -> String {
-        let mut lines: Vec<String> = text
-            .lines()
-            .take(OUTPUT_LINES)
-            .map(|line| format!("  {}", paint(self.palette.soft, head(line, 400))))
-            .collect();
         let hidden = text.lines().count().saturating_sub(OUTPUT_LINES);
-        if hidden > 0 {
-            lines
-                .push(format!("  {}", paint(self.palette.soft, &format!("… {hidden} more lines"))));
-        }
-        lines.join("\n")
+        let more = (hidden > 0).then(|| format!("… {hidden} more lines"));
+        let lines = text.lines().take(OUTPUT_LINES).map(|line| head(line, 400));
+        let lines = lines.chain(more.as_deref());
+        let lines = lines.map(|line| format!("  {}", paint(self.palette.soft, line)));
+        lines.collect::<Vec<_>>().join("\n")
     }
 
     fn notice(&mut self, level: Level, text: &str, hint: Option<&str>) -> io::Result<()> {
@@ -337,8 +311,7 @@ impl Plain {
 /// The hint for a call that `--yes` does not approve.
 fn remedy(ruling: &Ruling, source: Option<&str>, args: &Value) -> Option<String> {
     if ruling.destructive {
-        let hint = "run it in a terminal, or name the command in an allow rule";
-        return Some(hint.to_owned());
+        return Some("run it in a terminal, or name the command in an allow rule".to_owned());
     }
     ::mcp::approval_hint(ruling, source?, args)
 }
@@ -511,10 +484,9 @@ impl View for Plain {
             _ => {}
         }
         if self.options.show_cost && verdict.usage.total_tokens() > 0 {
-            let line = spent(&verdict.usage);
             self.erase()?;
-            let style = self.options.error_palette.soft;
-            writeln!(io::stderr().lock(), "{}", paint(style, &line))?;
+            let line = paint(self.options.error_palette.soft, &spent(&verdict.usage));
+            writeln!(io::stderr().lock(), "{line}")?;
         }
         Ok(())
     }

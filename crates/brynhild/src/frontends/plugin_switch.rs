@@ -19,10 +19,6 @@ pub(crate) enum Switch {
     Off,
 }
 
-pub(crate) fn switched(assembly: &Assembly, name: &str, on: bool) -> Outcome {
-    switch(assembly, name, if on { Switch::On } else { Switch::Off })
-}
-
 pub(crate) fn switch(assembly: &Assembly, name: &str, to: Switch) -> Outcome {
     let (system, plain) = state::split(name);
     let is_meant = |it: &Named| it.name == plain && system.is_none_or(|system| system == it.system);

@@ -8,7 +8,6 @@ use async_trait::async_trait;
 use contract::event::{Answer, Event, EventKind};
 
 use super::View;
-use super::verdict::Verdict;
 use crate::assemble::run_context::RunContext;
 use crate::output;
 use crate::output::question;
@@ -57,13 +56,5 @@ impl View for Quiet {
 
     fn shows_calls_at_end(&self) -> bool {
         true
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn close(&mut self, _verdict: &Verdict) -> io::Result<()> {
-        Ok(())
     }
 }

@@ -22,14 +22,13 @@ use plugins::commands::{Blanks, Places, Rank, Table, Variable};
 use plugins::problem::Problem as Fault;
 use sessions::snapshots::OnConflict;
 
-use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp;
 use crate::assemble::permissions::remembered;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::undo::Detail;
 use crate::exit::Problem;
-use crate::output;
+use crate::{assemble, output};
 
 pub(crate) use once::{Once, once};
 pub(crate) use shown::sentence;
@@ -207,9 +206,7 @@ impl Offer {
         }
         let is_guest = command.source == "project" && command.rank == Rank::Guest;
         let variable = |name: &str| {
-            let Some(value) = run.environment.variables.get(name) else {
-                return Variable::Unset;
-            };
+            let Some(value) = run.environment.variables.get(name) else { return Variable::Unset };
             let is_kept = is_guest && !HARMLESS.contains(&name);
             let has_login = redact::without_login(value).is_some_and(|shown| shown != *value);
             if is_kept || has_login || redact::is_secret(name) {
@@ -220,10 +217,8 @@ impl Offer {
         let cwd = run.environment.cwd.display().to_string();
         let rendered = command.render(&Blanks { args: words, cwd: &cwd, variable: &variable });
         for name in rendered.withheld {
-            output::warning(&format!(
-                "`/{}` asks for the variable {name}, which may hold a secret and stays out",
-                command.name
-            ));
+            let what = format!("`/{}` asks for the variable {name}", command.name);
+            output::warning(&format!("{what}, which may hold a secret and stays out"));
         }
         Some(rendered.text)
     }
@@ -248,9 +243,7 @@ pub(crate) async fn expand<'a>(
         "model" => control(Control::Model(rest)),
         "mode" => match rest {
             None => show(format!("The mode is {}.", facts().mode.as_str())),
-            Some(wanted) => {
-                mode(assembly, &wanted).map(|mode| Expansion::Control(Control::Mode(mode)))
-            }
+            Some(wanted) => control(Control::Mode(mode(assembly, &wanted)?)),
         },
         "theme" => control(Control::Theme(rest)),
         "skill" => Ok(skill(assembly, slash.rest)),
@@ -324,10 +317,9 @@ fn restoring(name: &str, rest: &str) -> Result<Control, Problem> {
         (_, []) => 1,
         (Direction::Undo, [count]) => turns(Some(count))?.unwrap_or(1),
         (_, words) => {
-            let words = words.join(" ");
-            return Err(Problem::misuse(format!("`/{name}` does not take `{words}`")).hint(
-                "`/undo 2` takes two turns back; `force` overwrites what you changed since",
-            ));
+            let text = format!("`/{name}` does not take `{}`", words.join(" "));
+            let hint = "`/undo 2` takes two turns back; `force` overwrites what you changed since";
+            return Err(Problem::misuse(text).hint(hint));
         }
     };
     let turns = usize::try_from(count).unwrap_or(usize::MAX);
@@ -345,10 +337,9 @@ fn mode(run: &RunContext, wanted: &str) -> Result<Mode, Problem> {
             .hint("start again without `--safe`"));
     }
     if let Some(bound) = run.loaded.max_mode.filter(|bound| mode > *bound) {
-        return Err(Problem::misuse(format!(
-            "the site's configuration allows at most mode `{}`",
-            bound.as_str()
-        )));
+        let bound = bound.as_str();
+        let text = format!("the site's configuration allows at most mode `{bound}`");
+        return Err(Problem::misuse(text));
     }
     Ok(mode)
 }
@@ -375,8 +366,7 @@ async fn prompt(
     }
     if let Some((command, recipe)) = found.and_then(|it| Some((it, it.recipe.as_ref()?))) {
         let session = session.map(SessionId::as_str);
-        let filled::Filled { text, lines } =
-            filled::text(assembly, (command, recipe), slash.rest, session)?;
+        let (text, lines) = filled::text(assembly, (command, recipe), slash.rest, session)?;
         note(&text, lines);
         return Ok(Expansion::Prompt { text, skill: filled::granting(command, recipe) });
     }

@@ -2,10 +2,9 @@
 //! bytes, so that a question gets its own answer.
 
 use std::collections::VecDeque;
-use std::future;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{future, io};
 
 use contract::event::{Event, EventKind, MessageOrigin, NoticeTopic};
 use rustix::io::{ioctl_fionread, read};
@@ -31,7 +30,7 @@ pub(crate) struct Steering {
     /// Commands, which wait for the end of the turn.
     pub(crate) later: VecDeque<String>,
     /// Events of the following turn that arrived with the last one's.
-    rest: VecDeque<Arc<Event>>,
+    pub(super) rest: VecDeque<Arc<Event>>,
 }
 
 impl Steering {
@@ -40,14 +39,6 @@ impl Steering {
         let follows = self.owed > 0;
         self.owed = self.owed.saturating_sub(1);
         follows
-    }
-
-    pub(super) fn keep(&mut self, events: VecDeque<Arc<Event>>) {
-        self.rest = events;
-    }
-
-    pub(super) fn rest(&mut self) -> VecDeque<Arc<Event>> {
-        std::mem::take(&mut self.rest)
     }
 
     pub(super) fn hand_over(&mut self) -> Vec<String> {

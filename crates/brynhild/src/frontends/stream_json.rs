@@ -1,13 +1,11 @@
 //! The event stream, one JSON object a line, as the published schema describes it.
 
 use std::io::{self, BufWriter, Stdout, Write};
-use std::sync::Arc;
 
 use async_trait::async_trait;
-use contract::event::{Answer, Event};
+use contract::event::Event;
 
 use super::View;
-use super::verdict::Verdict;
 use crate::output;
 
 pub(crate) struct StreamJson {
@@ -27,15 +25,7 @@ impl View for StreamJson {
         writeln!(self.out, "{}", output::quiet(&json))
     }
 
-    async fn ask(&mut self, asked: &[Arc<Event>]) -> io::Result<Vec<Answer>> {
-        Ok(vec![Answer::Nobody; asked.len()])
-    }
-
     fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
-    }
-
-    fn close(&mut self, _verdict: &Verdict) -> io::Result<()> {
-        Ok(())
     }
 }

@@ -29,13 +29,14 @@ use tokio::sync::OwnedMutexGuard;
 use super::tee::BackgroundLog;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::mcp;
 use crate::assemble::permissions::remembered;
 use crate::assemble::session_choice::Keeping;
 use crate::assemble::setup::{BackgroundServices, Reload};
-use crate::assemble::themes;
 use crate::assemble::undo::{self, Detail};
+use crate::assemble::{mcp, themes};
 use crate::exit::Problem;
+use crate::frontends::export::export_conversation;
+use crate::frontends::plugin_switch::{Switch, switch};
 use crate::frontends::slash::{self, Control, Expansion};
 
 pub(crate) use inquiries::Inquiries;
@@ -136,8 +137,7 @@ where
         let _turn = turn;
         runtime.block_on(answer())
     });
-    let answered = answered.await;
-    answered.unwrap_or_else(|error| notice_of(&Problem::failed(error.to_string())))
+    answered.await.unwrap_or_else(|error| notice_of(&Problem::failed(error.to_string())))
 }
 
 /// Answers a request that needs no conversation; none for any other.
@@ -215,10 +215,7 @@ impl Host for ConversationHost<'_> {
     fn witness(&self, event: &Arc<Event>) {
         let mut state = self.requests.state();
         match &event.kind {
-            EventKind::TurnStarted { .. } => {
-                state.has_begun = true;
-                state.is_busy = true;
-            }
+            EventKind::TurnStarted { .. } => (state.has_begun, state.is_busy) = (true, true),
             EventKind::TurnFinished { usage, .. } => {
                 state.usage.add(usage);
                 state.is_busy = event.within.is_some();
@@ -275,7 +272,11 @@ impl Requests {
             Request::Commands => {
                 Answer::Commands(lists::commands(self.present_assembly().await.as_ref()))
             }
-            Request::Switch { plugin, on } => lists::switch(&self.assembly, &plugin, on)?,
+            Request::Switch { plugin, on } => {
+                // Its output is shown like anything that is printed.
+                switch(&self.assembly, &plugin, if on { Switch::On } else { Switch::Off })?;
+                Answer::Done
+            }
             Request::Permissions => {
                 let present = self.watch.present().await;
                 lists::permissions(&self.assembly, &present.policy.session())?
@@ -371,13 +372,7 @@ impl Requests {
             Control::Export(path) => {
                 let path = path.unwrap_or_else(|| format!("{}.md", self.id).into());
                 let path = self.assembly.environment.cwd.join(path);
-                let place = (path.as_path(), None);
-                crate::frontends::export::export_conversation(
-                    &self.assembly,
-                    &self.id,
-                    unsaved,
-                    place,
-                )?;
+                export_conversation(&self.assembly, &self.id, unsaved, (&path, None))?;
                 Answer::Show(format!("Written: {}", path.display()))
             }
             Control::Quit => Answer::Leave(Leave::Quit),
@@ -393,10 +388,7 @@ impl Requests {
 
     fn changes(&self, turns: Option<u32>, detail: Detail) -> Result<Vec<FileChange>, Problem> {
         let history = self.assembly.store()?.history(&self.id)?;
-        let parts = undo::parts(self.keeper()?, undo::last(&history, turns), detail)?;
-        let changed =
-            |undo::Part { words, path, unified }| FileChange { description: words, path, unified };
-        Ok(parts.into_iter().map(changed).collect())
+        undo::parts(self.keeper()?, undo::last(&history, turns), detail)
     }
 
     /// Refuses to lose an unsaved conversation.
@@ -409,12 +401,11 @@ impl Requests {
     }
 
     async fn facts(&self) -> Facts {
-        let project = self.assembly.root().ok().map(Path::to_owned);
         let has_network = self.assembly.config().sandbox.allow_network;
         let present = self.watch.present().await;
         let foreign = present.tools.iter().filter(|spec| spec.source != "builtin");
         Facts {
-            project,
+            project: self.assembly.root().ok().map(Path::to_owned),
             confinement: if self.assembly.is_unconfined() {
                 Confinement::None
             } else {

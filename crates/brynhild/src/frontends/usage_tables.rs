@@ -16,23 +16,11 @@ pub(crate) enum Kind {
 
 impl Kind {
     pub(crate) fn heading(self) -> Vec<String> {
-        let names: &[&str] = match self {
-            Self::Spent => {
-                &["", "REPLIES", "IN", "CACHE READ", "CACHE WRITE", "OUT", "REASONING", "COST"]
-            }
-            Self::Used => &[
-                "",
-                "PLUGIN",
-                "CALLS",
-                "FAILED",
-                "SECONDS",
-                "CHARACTERS",
-                "TOKENS",
-                "COST",
-                "EACH REQUEST",
-            ],
+        let names = match self {
+            Self::Spent => "|REPLIES|IN|CACHE READ|CACHE WRITE|OUT|REASONING|COST",
+            Self::Used => "|PLUGIN|CALLS|FAILED|SECONDS|CHARACTERS|TOKENS|COST|EACH REQUEST",
         };
-        names.iter().map(|name| (*name).to_owned()).collect()
+        names.split('|').map(str::to_owned).collect()
     }
 }
 
@@ -168,11 +156,6 @@ pub(crate) fn upright(table: &[Vec<String>]) -> String {
     if whole.lines().all(|line| line.chars().count() <= NARROW) {
         return whole;
     }
-    let mut text = String::new();
-    for row in rows {
-        text.push_str(&output::table(&turned(std::slice::from_ref(row))));
-        text.push('\n');
-    }
-    text.truncate(text.trim_end().len());
-    text + "\n"
+    let each = rows.iter().map(|row| output::table(&turned(std::slice::from_ref(row))));
+    each.collect::<Vec<_>>().join("\n").trim_end().to_owned() + "\n"
 }

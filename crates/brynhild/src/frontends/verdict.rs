@@ -1,7 +1,7 @@
 //! The result of a run: its events folded into the exit code and the JSON answer.
 
 use contract::event::{CallOutcome, Event, EventKind, Level, Outcome};
-use contract::message::{Part, Reply, ToolCall, Usage};
+use contract::message::{Part, ToolCall, Usage};
 use contract::tool::ToolOutput;
 
 use crate::exit::Exit;
@@ -66,7 +66,8 @@ impl Verdict {
             EventKind::ReplyFinished { reply, .. } => {
                 let text = reply.text();
                 // An empty text that ends a turn comes from a hook and replaces the answer.
-                let is_last = reply.calls().next().is_none() && has_words(reply);
+                let has_text = reply.parts.iter().any(|part| matches!(part, Part::Text { .. }));
+                let is_last = reply.calls().next().is_none() && has_text;
                 if !text.is_empty() || is_last {
                     self.response = text;
                 }
@@ -139,8 +140,4 @@ impl Verdict {
             Some(Outcome::Finished(_) | Outcome::Answered { .. }) => Exit::Done,
         }
     }
-}
-
-fn has_words(reply: &Reply) -> bool {
-    reply.parts.iter().any(|part| matches!(part, Part::Text { .. }))
 }

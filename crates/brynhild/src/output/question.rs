@@ -64,10 +64,7 @@ async fn decide(asked: &[Permission], palette: Palette) -> io::Result<Option<Ans
             return Ok(Some(answer));
         }
         let last = offers.len() + usize::from(each.is_some());
-        writeln!(
-            io::stderr(),
-            "Type a number up to {last} (a reason may follow no), or c to stop."
-        )?;
+        show(&format!("Type a number up to {last} (a reason may follow no), or c to stop.\n"))?;
     }
 }
 

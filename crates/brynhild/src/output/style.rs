@@ -22,34 +22,19 @@ impl Palette {
     pub(crate) fn themed(theme: &str) -> Self {
         let own = |color: AnsiColor| Style::new().fg_color(Some(Color::Ansi(color)));
         let shade = |number: u8| Style::new().fg_color(Some(Ansi256Color(number).into()));
-        let letters = Self { strong: Style::new().bold(), ..Self::plain() };
-        match theme {
-            "none" => Self::plain(),
-            "dark" => Self {
-                soft: shade(245),
-                code: shade(117),
-                good: shade(114),
-                bad: shade(210),
-                caution: shade(221),
-                ..letters
-            },
-            "light" => Self {
-                soft: shade(243),
-                code: shade(24),
-                good: shade(28),
-                bad: shade(124),
-                caution: shade(130),
-                ..letters
-            },
-            _ => Self {
-                soft: Style::new().dimmed(),
-                code: own(AnsiColor::Cyan),
-                good: own(AnsiColor::Green),
-                bad: own(AnsiColor::Red),
-                caution: own(AnsiColor::Yellow),
-                ..letters
-            },
-        }
+        let [soft, code, good, bad, caution] = match theme {
+            "none" => return Self::plain(),
+            "dark" => [245, 117, 114, 210, 221].map(shade),
+            "light" => [243, 24, 28, 124, 130].map(shade),
+            _ => [
+                Style::new().dimmed(),
+                own(AnsiColor::Cyan),
+                own(AnsiColor::Green),
+                own(AnsiColor::Red),
+                own(AnsiColor::Yellow),
+            ],
+        };
+        Self { strong: Style::new().bold(), soft, code, good, bad, caution }
     }
 }
 

@@ -9,17 +9,15 @@ use contract::policy::{Approvals, Decision};
 use contract::prompt_lines::PromptLine;
 use contract::skill::Skill;
 use contract::tool::ToolSpec;
-use plugins::commands::Command;
-use plugins::commands::{Here, Piece, Recipe};
+use plugins::commands::{Command, Here, Piece, Recipe};
 
-use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::permissions;
 use crate::assemble::skill_grants::grant_name;
 use crate::exit::Problem;
-use crate::output;
+use crate::{assemble, output};
 
-const LONGEST: u64 = 100_000;
+const MAX_FILE_BYTES: u64 = 100_000;
 
 /// The text with its arguments. Runs and reads nothing.
 pub(super) fn shown(command: &Command, recipe: &Recipe, words: &str) -> String {
@@ -31,18 +29,13 @@ pub(super) fn shown(command: &Command, recipe: &Recipe, words: &str) -> String {
     recipe.pieces(&command.body, words, Here::default()).into_iter().map(text).collect()
 }
 
-/// Shell lines stay in the text until the prompt is sent.
-pub(super) struct Filled {
-    pub(super) text: String,
-    pub(super) lines: Vec<PromptLine>,
-}
-
+/// The text of a prompt, and its shell lines, which stay in it until it is sent.
 pub(super) fn text(
     assembly: &Assembly,
     (command, recipe): (&Command, &Recipe),
     words: &str,
     session: Option<&str>,
-) -> Result<Filled, Problem> {
+) -> Result<(String, Vec<PromptLine>), Problem> {
     let here = Here { session, effort: Some(&assembly.config().behavior.reasoning_level) };
     let (mut text, mut lines, mut files) = (String::new(), Vec::new(), Vec::new());
     let has_root = !recipe.root.as_os_str().is_empty();
@@ -60,13 +53,13 @@ pub(super) fn text(
         }
     }
     if !files.is_empty() {
-        let reader = Reader::new(assembly, (command, recipe))?;
+        let reader = FileReader::new(assembly, (command, recipe))?;
         for file in files.iter().filter_map(|path| reader.read(path)) {
             text.push_str("\n\n");
             text.push_str(&file);
         }
     }
-    Ok(Filled { text, lines })
+    Ok((text, lines))
 }
 
 /// The tools that a command grants, in the form of a skill.
@@ -82,7 +75,7 @@ pub(super) fn granting(command: &Command, recipe: &Recipe) -> Option<Skill> {
     })
 }
 
-struct Reader<'a> {
+struct FileReader<'a> {
     assembly: &'a Assembly,
     root: &'a Path,
     recipe: &'a Recipe,
@@ -91,7 +84,7 @@ struct Reader<'a> {
     tools: Vec<Arc<ToolSpec>>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> FileReader<'a> {
     fn new(
         assembly: &'a Assembly,
         (command, recipe): (&Command, &'a Recipe),
@@ -123,7 +116,7 @@ impl<'a> Reader<'a> {
             output::warning(&format!("`@{name}` in `/{}` may not be read", self.typed));
             return None;
         }
-        let is_small = path.metadata().is_ok_and(|found| found.len() <= LONGEST);
+        let is_small = path.metadata().is_ok_and(|found| found.len() <= MAX_FILE_BYTES);
         let Some(text) = std::fs::read_to_string(&path).ok().filter(|_| is_small) else {
             let what = format!("`@{name}` in `/{}` is no text of up to 100 kB", self.typed);
             output::warning(&what);

@@ -23,11 +23,8 @@ pub(super) async fn run(
     }
     // A plugin's command may only read.
     let is_own = command.plugin.is_none();
-    profile.access = if is_own && assembly.mode() != Mode::ReadOnly {
-        Access::Workspace
-    } else {
-        Access::ReadOnly
-    };
+    let may_write = is_own && assembly.mode() != Mode::ReadOnly;
+    profile.access = if may_write { Access::Workspace } else { Access::ReadOnly };
     let directory = command.path.as_deref().and_then(|path| path.parent());
     profile.read.extend(directory.map(ToOwned::to_owned));
     profile.env.insert("BRYNHILD_ARGS".to_owned(), words.to_owned());

@@ -1,19 +1,15 @@
 //! Slash commands in a run that answers one prompt: those that change a conversation are refused.
 
-use std::sync::Arc;
-
 use contract::message::Usage;
 use contract::skill::Skill;
-use contract::tool::ToolSpec;
 use python_host::Missing;
 use serde_json::json;
 
 use super::{Expansion, Facts, expand, parse};
 use crate::args::OutputFormat;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::mcp;
 use crate::assemble::setup::{self, ToolListing};
-use crate::assemble::workers;
+use crate::assemble::{mcp, workers};
 use crate::exit::Problem;
 use crate::output;
 
@@ -28,29 +24,18 @@ pub(crate) enum Once {
 }
 
 pub(crate) async fn once(assembly: &Assembly, words: &str) -> Result<Once, Problem> {
-    let Some(slash) = parse(words) else {
-        return Ok(Once::AsIs);
-    };
+    let Some(slash) = parse(words) else { return Ok(Once::AsIs) };
     if workers::has_packages(assembly) {
         assembly.workers(Missing::Install).await?;
     }
     if let Some(text) = mcp::prompt(assembly, slash.name, slash.rest).await? {
         return Ok(Once::Prompt { text, skill: None });
     }
-    let (tools, usage): (Vec<Arc<ToolSpec>>, Usage) = match slash.name.to_lowercase().as_str() {
-        "tools" => (
-            setup::known_tools(assembly, ToolListing::List).await?.specs().to_vec(),
-            Usage::default(),
-        ),
-        _ => (Vec::new(), Usage::default()),
-    };
-    let facts = || Facts {
-        tools: &tools,
-        usage: &usage,
-        session: None,
-        mode: assembly.mode(),
-        policy: None,
-    };
+    let (mut tools, usage, mode) = (Vec::new(), Usage::default(), assembly.mode());
+    if slash.name.eq_ignore_ascii_case("tools") {
+        tools = setup::known_tools(assembly, ToolListing::List).await?.specs().to_vec();
+    }
+    let facts = || Facts { tools: &tools, usage: &usage, session: None, mode, policy: None };
     match expand(assembly, slash, facts).await? {
         Expansion::AsIs => Ok(Once::AsIs),
         Expansion::Prompt { text, skill } => Ok(Once::Prompt { text, skill }),

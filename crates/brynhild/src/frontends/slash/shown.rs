@@ -50,10 +50,10 @@ pub(super) fn help(offer: &Offer) -> String {
 }
 
 pub(super) fn tools(tools: &[Arc<ToolSpec>]) -> String {
-    let rows: Vec<Vec<String>> = tools
-        .iter()
-        .map(|spec| vec![spec.name.clone(), spec.source.clone(), sentence(&spec.description)])
-        .collect();
+    let row = |spec: &Arc<ToolSpec>| {
+        vec![spec.name.clone(), spec.source.clone(), sentence(&spec.description)]
+    };
+    let rows: Vec<Vec<String>> = tools.iter().map(row).collect();
     if rows.is_empty() { String::from("There are no tools.\n") } else { table(&rows) }
 }
 
@@ -85,10 +85,8 @@ pub(super) fn permissions(run: &RunContext, facts: &Facts<'_>) -> Result<String,
     if let Some(config_dir) = run.loaded.config_dir.as_deref() {
         let remembered = RememberedRules::new(config_dir).read().map_err(Problem::misuse)?;
         for entry in remembered {
-            let place = match &entry.project {
-                Some(project) => project.display().to_string(),
-                None => String::from("every project"),
-            };
+            let place = entry.project.map(|project| project.display().to_string());
+            let place = place.unwrap_or_else(|| String::from("every project"));
             let _ = writeln!(text, "allow {} (remembered for {place})", entry.rule);
         }
     }
@@ -110,28 +108,19 @@ pub(super) fn cost(usage: &Usage) -> String {
     let more = if usage.unpriced { " + unknown" } else { "" };
     let known = |it| format!("${it:.4}{more}");
     let cost = usage.cost_usd.map_or_else(|| "unknown cost".to_owned(), known);
-    let count = |count: Option<u64>| count.unwrap_or(0);
-    format!(
-        "{} tokens in ({} read from the cache, {} written to it), {} out, {cost}\n",
-        usage.input_tokens,
-        count(usage.cached_tokens),
-        count(usage.cache_write_tokens),
-        usage.output_tokens
-    )
+    let (input, output) = (usage.input_tokens, usage.output_tokens);
+    let (read, written) = (usage.cached_tokens.unwrap_or(0), usage.cache_write_tokens.unwrap_or(0));
+    let cached = format!("{read} read from the cache, {written} written to it");
+    format!("{input} tokens in ({cached}), {output} out, {cost}\n")
 }
 
 pub(super) fn sessions(run: &RunContext) -> Result<String, Problem> {
-    let rows: Vec<Vec<String>> = run
-        .store()?
-        .list()?
-        .into_iter()
-        .take(SESSIONS)
-        .map(|session| {
-            let title = session.title.or(session.first_prompt).unwrap_or_default();
-            let title = title.lines().next().unwrap_or_default();
-            vec![session.id.to_string(), head(title, 50).to_owned(), session.cwd]
-        })
-        .collect();
+    let row = |session: sessions::summary::Summary| {
+        let title = session.title.or(session.first_prompt).unwrap_or_default();
+        let title = title.lines().next().unwrap_or_default();
+        vec![session.id.to_string(), head(title, 50).to_owned(), session.cwd]
+    };
+    let rows: Vec<_> = run.store()?.list()?.into_iter().take(SESSIONS).map(row).collect();
     if rows.is_empty() {
         return Ok(String::from("There is no session yet.\n"));
     }

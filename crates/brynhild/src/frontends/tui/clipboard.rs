@@ -6,18 +6,16 @@ use crate::environment::Environment;
 /// Copies a text. Failures are not reported: the terminal also gets it.
 pub(super) fn put(run: &RunContext, text: &str) {
     let environment = &run.environment;
-    let ways = ways(environment);
-    let takes = |(program, args): &Way| {
-        let fed = sandbox::feed(program, args, &environment.cwd, text.as_bytes());
-        fed.is_ok_and(|is_taken| is_taken)
+    let takes = |(program, args): &CopyProgram| {
+        sandbox::feed(program, args, &environment.cwd, text.as_bytes()).unwrap_or(false)
     };
-    ways.iter().any(takes);
+    copy_programs(environment).iter().any(takes);
 }
 
-type Way = (&'static str, &'static [&'static str]);
+type CopyProgram = (&'static str, &'static [&'static str]);
 
 /// The programs to try, best first.
-fn ways(environment: &Environment) -> &'static [Way] {
+fn copy_programs(environment: &Environment) -> &'static [CopyProgram] {
     let has = |name: &str| environment.variable(name).is_some_and(|value| !value.is_empty());
     if has("TMUX") {
         // An old version does not pass it on to its terminal.

@@ -13,14 +13,10 @@ use tools::walk::{Filter, IgnoreFiles, Sources};
 
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::mcp;
-use crate::assemble::model_list;
 use crate::assemble::permissions::remembered::RememberedRules;
-use crate::assemble::plugin_env;
 use crate::assemble::run_context::RunContext;
-use crate::assemble::themes;
+use crate::assemble::{mcp, model_list, plugin_env, themes};
 use crate::exit::Problem;
-use crate::frontends::plugin_switch;
 use crate::frontends::slash::{self, Offer};
 
 const FILES: usize = 100_000;
@@ -238,12 +234,6 @@ pub(super) fn plugins(assembly: &Assembly) -> Answer {
     });
     let all = plugin_env::named(assembly).into_iter().map(item).chain(broken).collect();
     Answer::Items(Picks::Plugins, all)
-}
-
-/// Switches a plugin. Its output is shown like anything that is printed.
-pub(super) fn switch(assembly: &Assembly, plugin: &str, on: bool) -> Result<Answer, Problem> {
-    plugin_switch::switched(assembly, plugin, on)?;
-    Ok(Answer::Done)
 }
 
 /// The permission rules; remembered ones can be revoked.

@@ -2,9 +2,8 @@
 //! must not call it.
 
 use std::cmp::Reverse;
-use std::fs;
-use std::io;
 use std::path::PathBuf;
+use std::{fs, io};
 
 use ::tui::host::{Answer, Request};
 use contract::event::Level;
@@ -49,13 +48,11 @@ impl InterfaceStore {
             Request::SaveTheme { theme } => self.save_theme(theme),
             other => return Err(other),
         };
-        Ok(stored.map_or_else(
-            |error| {
-                let text = format!("cannot store this: {error}");
-                Answer::Tell { level: Level::Error, text, hint: None }
-            },
-            |()| Answer::Done,
-        ))
+        let told = |error| {
+            let text = format!("cannot store this: {error}");
+            Answer::Tell { level: Level::Error, text, hint: None }
+        };
+        Ok(stored.map_or_else(told, |()| Answer::Done))
     }
 
     fn path(&self, name: &str) -> Option<PathBuf> {
