@@ -1,4 +1,4 @@
-//! What was typed. Parsing does nothing but parse; `commands` gives it meaning.
+//! The command line. Parsing does nothing but parse; `commands` acts on it.
 
 use std::path::PathBuf;
 
@@ -135,13 +135,12 @@ pub(crate) struct Global {
     pub(crate) dangerously_skip_sandbox: bool,
 }
 
-/// A number of something that there can be a fraction of.
+/// A positive number, with a fraction or not.
 fn amount(text: &str) -> Result<f64, String> {
     let amount: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     if amount > 0.0 && amount < 1e9 { Ok(amount) } else { Err("must be above 0".to_owned()) }
 }
 
-/// The form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
     /// The answer as text
@@ -152,7 +151,6 @@ pub(crate) enum OutputFormat {
     StreamJson,
 }
 
-/// How much freedom tools have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ModeName {
     /// Nothing is changed; commands run in a read-only sandbox
@@ -165,7 +163,6 @@ pub(crate) enum ModeName {
     Yolo,
 }
 
-/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Answer one prompt
@@ -187,32 +184,22 @@ pub(crate) enum Command {
         command: Option<ConfigCommand>,
     },
     /// Look at providers
-    Api {
-        #[command(subcommand)]
-        command: ApiCommand,
-    },
+    #[command(subcommand)]
+    Api(ApiCommand),
     /// Look at models
-    Models {
-        #[command(subcommand)]
-        command: ModelsCommand,
-    },
+    #[command(subcommand)]
+    Models(ModelsCommand),
     /// Look at and manage sessions
-    Session {
-        #[command(subcommand)]
-        command: SessionCommand,
-    },
+    #[command(subcommand)]
+    Session(SessionCommand),
     /// Say what sessions took: tokens, money, calls
     Stats(StatsArgs),
     /// Look at tools and run one
-    Tools {
-        #[command(subcommand)]
-        command: ToolsCommand,
-    },
+    #[command(subcommand)]
+    Tools(ToolsCommand),
     /// Look at conversation logs
-    Logs {
-        #[command(subcommand)]
-        command: LogsCommand,
-    },
+    #[command(subcommand)]
+    Logs(LogsCommand),
     /// List plugins, look at them, and switch them on and off
     #[command(visible_alias = "plugins")]
     Plugin {
@@ -226,47 +213,29 @@ pub(crate) enum Command {
         install: PathBuf,
     },
     /// Look at the commands that can be typed after `/`
-    #[command(name = "command")]
-    Typed {
-        #[command(subcommand)]
-        command: CommandCommand,
-    },
+    #[command(subcommand, name = "command")]
+    Typed(CommandCommand),
     /// Look at MCP servers, add them, and offer our tools to others
-    Mcp {
-        #[command(subcommand)]
-        command: McpCommand,
-    },
+    #[command(subcommand)]
+    Mcp(McpCommand),
     /// Look at hooks, and try them
-    Hooks {
-        #[command(subcommand)]
-        command: HooksCommand,
-    },
+    #[command(subcommand)]
+    Hooks(HooksCommand),
     /// Look at the agents that the model can hand work to
-    #[command(visible_alias = "agent")]
-    Agents {
-        #[command(subcommand)]
-        command: AgentsCommand,
-    },
+    #[command(subcommand, visible_alias = "agent")]
+    Agents(AgentsCommand),
     /// Look at skills
-    Skill {
-        #[command(subcommand)]
-        command: SkillCommand,
-    },
+    #[command(subcommand)]
+    Skill(SkillCommand),
     /// Look at the rules that the model gets
-    Rules {
-        #[command(subcommand)]
-        command: RulesCommand,
-    },
+    #[command(subcommand)]
+    Rules(RulesCommand),
     /// Look at model profiles
-    Profile {
-        #[command(subcommand)]
-        command: ProfileCommand,
-    },
+    #[command(subcommand)]
+    Profile(ProfileCommand),
     /// Say how a call would be judged, and why; runs nothing
-    Policy {
-        #[command(subcommand)]
-        command: PolicyCommand,
-    },
+    #[command(subcommand)]
+    Policy(PolicyCommand),
     /// Look at permissions that were remembered, and take them back
     Permissions {
         #[command(subcommand)]
@@ -285,10 +254,8 @@ pub(crate) enum Command {
         path: Option<PathBuf>,
     },
     /// Look at the sandbox and run a command in it
-    Sandbox {
-        #[command(subcommand)]
-        command: SandboxCommand,
-    },
+    #[command(subcommand)]
+    Sandbox(SandboxCommand),
     /// Print the JSON Schema of the event stream
     Schema,
     /// Print shell completions
@@ -301,7 +268,6 @@ pub(crate) enum Command {
 }
 
 impl Global {
-    /// The form of the answer, `--json` counted.
     pub(crate) fn format(&self) -> Option<OutputFormat> {
         if self.json { Some(OutputFormat::Json) } else { self.output_format }
     }

@@ -108,7 +108,7 @@ fn assembly_for(global: Global, command: &Command) -> Result<Assembly, Problem> 
             return Ok(assembly);
         }
         Command::Run(args) => return playing(global, args),
-        Command::Tools { command } => {
+        Command::Tools(command) => {
             let mut assembly = Assembly::new(RunContext::read(global)?);
             trust::check_and_warn(&assembly)?;
             if let Some(path) = role_of(command) {
@@ -117,7 +117,7 @@ fn assembly_for(global: Global, command: &Command) -> Result<Assembly, Problem> 
             }
             return Ok(assembly);
         }
-        Command::Mcp { command } => {
+        Command::Mcp(command) => {
             let mut assembly = Assembly::new(RunContext::read(global)?);
             trust::check_and_warn(&assembly)?;
             if let McpCommand::Serve { role: Some(path), .. } = command {
@@ -126,7 +126,7 @@ fn assembly_for(global: Global, command: &Command) -> Result<Assembly, Problem> 
             }
             return Ok(assembly);
         }
-        Command::Hooks { .. } => {
+        Command::Hooks(_) => {
             let run = RunContext::read(global)?;
             trust::check_and_warn(&run)?;
             run
@@ -135,11 +135,11 @@ fn assembly_for(global: Global, command: &Command) -> Result<Assembly, Problem> 
             let global = Global { role_file: Some(role.clone()), ..global };
             trust::required(RunContext::read(global)?)?
         }
-        Command::Session { .. }
+        Command::Session(_)
         | Command::Stats(_)
         | Command::Permissions { .. }
         | Command::Audit { .. }
-        | Command::Sandbox { command: SandboxCommand::Doctor } => {
+        | Command::Sandbox(SandboxCommand::Doctor) => {
             trust::required(RunContext::without_broken_project_files(global)?)?
         }
         _ => trust::required(RunContext::read(global)?)?,
@@ -183,11 +183,11 @@ fn shows_contributions(command: &Command) -> bool {
         Command::Plugin { command } => {
             matches!(command, None | Some(PluginCommand::List | PluginCommand::Show { .. }))
         }
-        Command::Typed { .. }
-        | Command::Hooks { .. }
-        | Command::Skill { .. }
-        | Command::Rules { .. }
-        | Command::Profile { .. } => true,
+        Command::Typed(_)
+        | Command::Hooks(_)
+        | Command::Skill(_)
+        | Command::Rules(_)
+        | Command::Profile(_) => true,
         _ => false,
     }
 }
@@ -206,28 +206,28 @@ fn dispatch(assembly: &Assembly, command: Command) -> Outcome {
         Command::Init(args) => init::run(assembly, &args),
         Command::Demo => asynchronously(demo::run(assembly)),
         Command::Config { command } => config::run(assembly, command),
-        Command::Api { command } => asynchronously(api::run(assembly, &command)),
-        Command::Models { command } => asynchronously(models::run(assembly, &command)),
-        Command::Session { command } => session::run(assembly, &command),
+        Command::Api(command) => asynchronously(api::run(assembly, &command)),
+        Command::Models(command) => asynchronously(models::run(assembly, &command)),
+        Command::Session(command) => session::run(assembly, &command),
         Command::Stats(args) => asynchronously(stats::run(assembly, &args)),
-        Command::Tools { command } => asynchronously(tools::run(assembly, &command)),
-        Command::Logs { command } => logs::run(assembly, &command),
-        Command::Mcp { command } => asynchronously(mcp::run(assembly, &command)),
+        Command::Tools(command) => asynchronously(tools::run(assembly, &command)),
+        Command::Logs(command) => logs::run(assembly, &command),
+        Command::Mcp(command) => asynchronously(mcp::run(assembly, &command)),
         Command::Plugin { command } => {
             asynchronously(plugin::run(assembly, &command.unwrap_or(PluginCommand::List)))
         }
-        Command::Typed { command } => asynchronously(command::run(assembly, &command)),
-        Command::Hooks { command } => asynchronously(hooks::run(assembly, &command)),
-        Command::Agents { command } => agents::run(assembly, &command),
-        Command::Skill { command } => skill::run(assembly, &command),
-        Command::Rules { command } => rules::run(assembly, &command),
-        Command::Profile { command } => profile::run(assembly, &command),
-        Command::Policy { command } => asynchronously(policy::run(assembly, &command)),
+        Command::Typed(command) => asynchronously(command::run(assembly, &command)),
+        Command::Hooks(command) => asynchronously(hooks::run(assembly, &command)),
+        Command::Agents(command) => agents::run(assembly, &command),
+        Command::Skill(command) => skill::run(assembly, &command),
+        Command::Rules(command) => rules::run(assembly, &command),
+        Command::Profile(command) => profile::run(assembly, &command),
+        Command::Policy(command) => asynchronously(policy::run(assembly, &command)),
         Command::Permissions { command } => asynchronously(permissions::run(assembly, command)),
         Command::Audit { command } => audit::run(assembly, command),
         Command::Trust(args) => asynchronously(trust::run(assembly, &args)),
         Command::Untrust { path } => trust::untrust(assembly, path.as_deref()),
-        Command::Sandbox { command } => asynchronously(sandbox::run(assembly, command)),
+        Command::Sandbox(command) => asynchronously(sandbox::run(assembly, command)),
         Command::Schema | Command::Completions { .. } | Command::Man | Command::Stubs { .. } => {
             unreachable!("handled before the configuration is read")
         }

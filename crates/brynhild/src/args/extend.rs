@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-/// `plugin`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PluginCommand {
     /// List plugins, those that are off or not trusted too
@@ -33,7 +32,6 @@ pub(crate) enum PluginCommand {
     },
 }
 
-/// `command`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CommandCommand {
     /// List the commands that can be typed after `/`
@@ -48,14 +46,12 @@ pub(crate) enum CommandCommand {
     },
 }
 
-/// `agents`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentsCommand {
     /// List the agents that the model can hand work to
     List,
 }
 
-/// `hooks`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum HooksCommand {
     /// List hooks in the order in which they are asked, those of plugins too

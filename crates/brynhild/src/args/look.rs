@@ -8,7 +8,6 @@ use clap::{Subcommand, ValueEnum};
 
 use super::manage::ThinkingStyle;
 
-/// `config`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
     /// Print the whole configuration
@@ -31,7 +30,6 @@ pub(crate) enum ConfigCommand {
     },
 }
 
-/// `api`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ApiCommand {
     /// List providers, what was found of each, and which one would be used
@@ -44,7 +42,6 @@ pub(crate) enum ApiCommand {
     },
 }
 
-/// `models`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModelsCommand {
     /// List the models that the provider offers
@@ -96,7 +93,6 @@ pub(crate) enum ModelsCommand {
     Aliases,
 }
 
-/// The order of models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ModelOrder {
     /// Cheapest first
@@ -107,7 +103,6 @@ pub(crate) enum ModelOrder {
     Name,
 }
 
-/// `tools`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ToolsCommand {
     /// List the tools
@@ -149,7 +144,6 @@ pub(crate) enum ToolsCommand {
     },
 }
 
-/// `logs`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LogsCommand {
     /// List conversation logs, newest first
@@ -211,7 +205,6 @@ pub(crate) enum LogsCommand {
     },
 }
 
-/// Which way something went over the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub(crate) enum Direction {
@@ -226,7 +219,6 @@ pub(crate) enum Direction {
 }
 
 impl Direction {
-    /// The word that the log has for it.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Request => "request",
@@ -242,7 +234,6 @@ impl Direction {
 pub(crate) struct Indexes(Vec<RangeInclusive<usize>>);
 
 impl Indexes {
-    /// Whether a number is chosen.
     pub(crate) fn contains(&self, number: usize) -> bool {
         self.0.iter().any(|range| range.contains(&number))
     }

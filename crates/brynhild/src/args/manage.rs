@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-/// `session`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionCommand {
     /// List sessions, newest first
@@ -99,7 +98,6 @@ pub(crate) enum SessionCommand {
     },
 }
 
-/// What `stats` takes.
 #[derive(Args, Debug)]
 pub(crate) struct StatsArgs {
     /// The last N days, today included; days are those of UTC
@@ -110,7 +108,6 @@ pub(crate) struct StatsArgs {
     pub(crate) by: StatsOrder,
 }
 
-/// What the lines of `stats` are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StatsOrder {
     /// Models
@@ -125,7 +122,6 @@ pub(crate) enum StatsOrder {
     Tool,
 }
 
-/// The form of an exported session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
     /// For people
@@ -134,7 +130,6 @@ pub(crate) enum ExportFormat {
     Json,
 }
 
-/// How reasoning is shown in an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ThinkingStyle {
     /// Folded away, can be opened
@@ -147,7 +142,6 @@ pub(crate) enum ThinkingStyle {
     Hidden,
 }
 
-/// `skill`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SkillCommand {
     /// List skills
@@ -167,14 +161,12 @@ pub(crate) enum SkillCommand {
     },
 }
 
-/// `rules`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum RulesCommand {
     /// Print what the model gets, and from where
     Show,
 }
 
-/// `profile`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProfileCommand {
     /// List profiles
@@ -211,7 +203,6 @@ pub(crate) enum PolicyCommand {
     },
 }
 
-/// `audit`.
 #[derive(Clone, Copy, Debug, Subcommand)]
 pub(crate) enum AuditCommand {
     /// List it, oldest first (the default)
@@ -220,7 +211,6 @@ pub(crate) enum AuditCommand {
     Verify,
 }
 
-/// `permissions`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PermissionsCommand {
     /// List what is remembered (the default)
@@ -235,7 +225,6 @@ pub(crate) enum PermissionsCommand {
     Clear,
 }
 
-/// What `trust` takes.
 #[derive(Args, Debug)]
 pub(crate) struct TrustArgs {
     /// The project; the one of this directory where none is named
@@ -248,7 +237,6 @@ pub(crate) struct TrustArgs {
     pub(crate) list: bool,
 }
 
-/// `sandbox`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SandboxCommand {
     /// Run a command confined
@@ -265,7 +253,6 @@ pub(crate) enum SandboxCommand {
     Doctor,
 }
 
-/// What a confined command may write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SandboxProfile {
     /// Nothing

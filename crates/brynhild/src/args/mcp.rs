@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-/// `mcp`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
     /// Add a server: a program after `--`, or an address with `--url`
@@ -65,7 +64,6 @@ pub(crate) enum McpCommand {
     },
 }
 
-/// `mcp login`.
 #[derive(Args, Debug)]
 pub(crate) struct McpLoginArgs {
     /// Its name
@@ -104,7 +102,6 @@ pub(crate) struct McpLoginArgs {
     pub(crate) idp_id_token_env: Option<String>,
 }
 
-/// `mcp add`.
 #[derive(Args, Debug)]
 pub(crate) struct McpAddArgs {
     /// Its name
@@ -141,7 +138,6 @@ pub(crate) struct McpAddArgs {
     pub(crate) command: Vec<String>,
 }
 
-/// Whose file a server stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum McpScope {
     /// Your own, in every project

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// What `run` takes.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RunArgs {
     /// The role's file, or its directory
@@ -28,7 +27,6 @@ pub(crate) struct RunArgs {
     pub(crate) format: Option<RunFormat>,
 }
 
-/// The form of a role's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RunFormat {
     /// Words for people
@@ -41,7 +39,6 @@ pub(crate) enum RunFormat {
     Rich,
 }
 
-/// What `init` takes.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct InitArgs {
     /// What to begin with
@@ -55,7 +52,6 @@ pub(crate) struct InitArgs {
     pub(crate) output: Option<PathBuf>,
 }
 
-/// What to begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Template {
     /// A Python module whose functions are tools of a role
