@@ -7,7 +7,6 @@ pub(crate) mod child_environment;
 pub(crate) mod configuration;
 pub(crate) mod confinement;
 pub(crate) mod fallback;
-pub(crate) mod gaps;
 pub(crate) mod hooks;
 pub(crate) mod learning;
 pub(crate) mod mcp;

@@ -15,16 +15,9 @@ const OWN: &str = ".brynhild";
 const MARKERS: &[&str] =
     &["pyproject.toml", "setup.py", "setup.cfg", "Cargo.toml", "package.json", "go.mod", OWN];
 
+#[rustfmt::skip]
 const TOO_WIDE: &[&str] = &[
-    "/",
-    "/home",
-    "/Users",
-    "/var",
-    "/etc",
-    "/tmp",
-    "/var/tmp",
-    "/private/tmp",
-    "/private/var/tmp",
+    "/", "/home", "/Users", "/var", "/etc", "/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp",
 ];
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -75,8 +68,7 @@ impl NoProject {
 
 /// The root of the project that contains `start`. No symlink is followed: a confined process could
 /// put one there at any time. The user's own `allow_home_directory` is for the caller, who reads
-/// the
-/// configuration: the error holds the root.
+/// the configuration: the error holds the root.
 pub(crate) fn project_root(
     start: &Path,
     home: Option<&Path>,
@@ -188,8 +180,8 @@ fn marked<'a>(
 }
 
 /// Returns true if a name marks a project; a directory is no `package.json`. While a command runs,
-/// the
-/// sandbox puts empty directories in place of a missing `.git` or `.brynhild`; they mark nothing.
+/// the sandbox puts empty directories in place of a missing `.git` or `.brynhild`; they mark
+/// nothing.
 fn is_mark(directory: &Path, marker: &str) -> bool {
     let is_empty = |name: &str| {
         directory.join(name).read_dir().is_ok_and(|mut entries| entries.next().is_none())
@@ -204,8 +196,7 @@ fn is_mark(directory: &Path, marker: &str) -> bool {
 
 /// Returns true if only the user and the system decide that a directory is a project: they own it
 /// and the marks in it, and not everybody may write it. The nearest one for which this is false
-/// ends the
-/// search, since what is above is no longer the user's choice.
+/// ends the search, since what is above is no longer the user's choice.
 fn is_own(directory: &Path) -> bool {
     let user = rustix::process::geteuid().as_raw();
     let is_ours = |owner: u32| owner == user || owner == 0;

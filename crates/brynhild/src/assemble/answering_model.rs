@@ -1,6 +1,7 @@
 //! The provider and the model that answer.
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, OnceLock};
 
 use agent::settings::{Known, Prices};
@@ -96,22 +97,18 @@ pub(crate) fn model(assembly: &Assembly, choice: &Choice) -> Result<String, Prob
     let candidate = &choice.candidate;
     let instance = candidate.instance.as_ref();
     let configured = assembly.is_configured(&["models", "default"]).then(|| models.default.clone());
-    let named = assembly
-        .global
-        .model
-        .clone()
-        .or_else(|| instance.and_then(|instance| instance.default_model.clone()))
-        .or(configured)
-        .or_else(|| candidate.vendor().default_model.clone())
-        .or_else(|| Some(models.default.clone()).filter(|model| !model.is_empty()))
-        .ok_or_else(|| {
-            Problem::misuse(format!("no model is named for {}", candidate.name))
-                .hint("pass `--model`, or set `default_model` of the instance")
-        })?;
-    if candidate.is_script() {
-        return Ok(named);
-    }
-    Ok(model_names::spelled(assembly, &named, choice))
+    let named = [
+        assembly.global.model.clone(),
+        instance.and_then(|instance| instance.default_model.clone()),
+        configured,
+        candidate.vendor().default_model.clone(),
+        Some(models.default.clone()).filter(|model| !model.is_empty()),
+    ];
+    let named = named.into_iter().flatten().next().ok_or_else(|| {
+        Problem::misuse(format!("no model is named for {}", candidate.name))
+            .hint("pass `--model`, or set `default_model` of the instance")
+    })?;
+    Ok(if candidate.is_script() { named } else { model_names::spelled(assembly, &named, choice) })
 }
 
 /// A model's data: from the registry, else from the provider's list, which also goes into
@@ -166,7 +163,8 @@ fn learning(
         return provider;
     }
     let keep = model_cache::keeper(run, &choice.candidate);
-    Arc::new(Learning::new(provider, Arc::clone(&known.offered), when, keep))
+    let (offered, requests) = (Arc::clone(&known.offered), AtomicU32::default());
+    Arc::new(Learning { provider, offered, keep, when, requests })
 }
 
 /// The cost limit of the run; none if the provider is free.

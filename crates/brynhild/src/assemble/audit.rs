@@ -17,9 +17,9 @@ use crate::assemble::run_context::RunContext;
 use crate::output;
 
 /// A file of this size is renamed to a numbered one.
-const FULL: u64 = 8 << 20;
+const MAX_FILE_BYTES: u64 = 8 << 20;
 /// Details are cut to this many bytes.
-const LONGEST: usize = 500;
+const MAX_DETAIL_BYTES: usize = 500;
 /// The last line is searched for in this many bytes first, then in the whole file.
 const TAIL: u64 = 64 << 10;
 
@@ -65,7 +65,7 @@ impl Audit {
         let cannot = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
         let _lock = private::lock(&path).map_err(cannot)?;
         let before = self.last()?;
-        if fs::metadata(&path).is_ok_and(|found| found.len() > FULL) {
+        if fs::metadata(&path).is_ok_and(|found| found.len() > MAX_FILE_BYTES) {
             let number = self.aside().len() + 1;
             fs::rename(&path, self.directory.join(format!("audit-{number}.jsonl")))
                 .map_err(cannot)?;
@@ -73,7 +73,7 @@ impl Audit {
         let mut entry = Entry {
             at: Timestamp::now(),
             what: what.to_owned(),
-            detail: head(detail, LONGEST).to_owned(),
+            detail: head(detail, MAX_DETAIL_BYTES).to_owned(),
             project: project.map(Path::to_owned),
             before,
             hash: String::new(),
@@ -213,15 +213,11 @@ impl Audited {
                 asked.insert(call.clone(), format!("{tool} {args}"));
             }
             EventKind::Answered { call, answer, .. } => {
-                let detail = asked.remove(call).unwrap_or_default();
-                match answer {
-                    Answer::Once | Answer::Session | Answer::Project | Answer::Always => {
-                        self.note("approved", &detail);
-                    }
-                    Answer::Deny { .. } | Answer::Cancel | Answer::Nobody => {
-                        self.note("refused", &detail);
-                    }
-                }
+                let what = match answer {
+                    Answer::Once | Answer::Session | Answer::Project | Answer::Always => "approved",
+                    Answer::Deny { .. } | Answer::Cancel | Answer::Nobody => "refused",
+                };
+                self.note(what, &asked.remove(call).unwrap_or_default());
             }
             EventKind::ToolJudged { call, source: Some(_), .. } => {
                 foreign.insert(call.clone());
@@ -312,7 +308,7 @@ mod tests {
         audit.note("a", "b", None).unwrap();
         let file = directory.path().join("audit.jsonl");
         let line = fs::read_to_string(&file).unwrap();
-        let size = usize::try_from(FULL).unwrap();
+        let size = usize::try_from(MAX_FILE_BYTES).unwrap();
         fs::write(&file, format!("{}{line}", "\n".repeat(size + 1))).unwrap();
         audit.note("c", "d", None).unwrap();
         let (entries, problems) = audit.read().unwrap();

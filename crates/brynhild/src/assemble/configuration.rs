@@ -76,29 +76,17 @@ fn resolve(
 }
 
 fn flags(global: &Global) -> Vec<(String, Value)> {
-    let mut flags = Vec::new();
-    let mut set = |key: &str, value: Value| flags.push((key.to_owned(), value));
-    if global.safe {
-        set("behavior.mode", json!(Mode::ReadOnly.as_str()));
-    } else if let Some(mode) = global.mode {
-        set("behavior.mode", json!(Mode::from(mode).as_str()));
-    } else if global.dangerously_skip_permissions {
-        set("behavior.mode", json!(Mode::Yolo.as_str()));
-    }
-    if global.verbose {
-        set("behavior.verbose", json!(true));
-    }
-    if global.show_thinking {
-        set("behavior.show_thinking", json!(true));
-    }
-    if global.show_cost {
-        set("behavior.show_cost", json!(true));
-    }
-    if global.raw_log {
-        set("logging.raw_payloads", json!(true));
-    }
-    if global.dangerously_skip_sandbox {
-        set("dangerously_skip_sandbox", json!(true));
-    }
-    flags
+    let mode = if global.safe { Some(Mode::ReadOnly) } else { global.mode.map(Mode::from) };
+    let mode = mode.or_else(|| global.dangerously_skip_permissions.then_some(Mode::Yolo));
+    let mode = mode.map(|mode| ("behavior.mode", json!(mode.as_str())));
+    let switches = [
+        (global.verbose, "behavior.verbose"),
+        (global.show_thinking, "behavior.show_thinking"),
+        (global.show_cost, "behavior.show_cost"),
+        (global.raw_log, "logging.raw_payloads"),
+        (global.dangerously_skip_sandbox, "dangerously_skip_sandbox"),
+    ];
+    let switches = switches.into_iter().filter(|(is_on, _)| *is_on);
+    let flags = mode.into_iter().chain(switches.map(|(_, key)| (key, json!(true))));
+    flags.map(|(key, value)| (key.to_owned(), value)).collect()
 }

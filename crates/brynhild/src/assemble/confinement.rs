@@ -24,18 +24,14 @@ pub(crate) fn sandbox(assembly: &Assembly) -> Result<Arc<dyn Sandbox>, Problem> 
     let made = if assembly.is_unconfined() {
         output::warning("tools run without a sandbox");
         if let Some(config_dir) = &assembly.loaded.config_dir {
-            let project = assembly.root().ok();
-            Audit::new(config_dir).note_or_tell(
-                "unconfined",
-                "tools ran without a sandbox",
-                project,
-            );
+            let (audit, project) = (Audit::new(config_dir), assembly.root().ok());
+            audit.note_or_tell("unconfined", "tools ran without a sandbox", project);
         }
         sandbox::unconfined(settings)
     } else {
         sandbox::ladder(settings)
     };
-    let checked = CheckedSandbox::new(made, Arc::clone(assembly.trusted_roots()));
+    let checked = CheckedSandbox { sandbox: made, roots: Arc::clone(assembly.trusted_roots()) };
     Ok(Arc::clone(assembly.services.sandbox.get_or_init(|| Arc::new(checked))))
 }
 

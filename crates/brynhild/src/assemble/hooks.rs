@@ -14,18 +14,15 @@ use plugins::hooks::{
 use plugins::plugin::Plugin;
 use plugins::problem::Problem as Fault;
 
-use crate::assemble;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::model_names;
 use crate::assemble::run_context::RunContext;
-use crate::assemble::trust;
-use crate::assemble::workers;
-use crate::output;
+use crate::assemble::{model_names, trust, workers};
+use crate::{assemble, output};
 pub(crate) use hook_agents::{HookAgentInputs, HookAgents};
 pub(crate) use models::Models;
 
-pub(crate) struct Needs<'a> {
+pub(crate) struct HookInputs<'a> {
     pub(crate) root: &'a Path,
     pub(crate) sandbox: Arc<dyn Sandbox>,
     pub(crate) answering: Option<&'a AnsweringModel>,
@@ -34,7 +31,7 @@ pub(crate) struct Needs<'a> {
 }
 
 /// Finds all hooks. Starts nothing.
-pub(crate) fn load(assembly: &Assembly, needs: &Needs<'_>) -> Loaded {
+pub(crate) fn load(assembly: &Assembly, needs: &HookInputs<'_>) -> Loaded {
     let models = needs.answering.map(|answering| Arc::new(Models::new(answering)));
     let settings = || Settings {
         host: HookHost {
@@ -55,7 +52,8 @@ pub(crate) fn load(assembly: &Assembly, needs: &Needs<'_>) -> Loaded {
     }
     if let (Some(models), Some(answering)) = (models, needs.answering) {
         let named = loaded.listing.iter().filter_map(|hook| hook.model.as_deref());
-        models.learn(named.map(|name| (name.to_owned(), spelled(assembly, name, answering))));
+        let spelled = |name: &str| model_names::spelled(assembly, name, &answering.choice);
+        models.learn(named.map(|name| (name.to_owned(), spelled(name))));
     }
     loaded
 }
@@ -88,10 +86,6 @@ pub(crate) fn report(problems: &[Fault]) {
         output::warning(&problem.to_string());
         output::hint(&problem.hint);
     }
-}
-
-fn spelled(assembly: &Assembly, name: &str, answering: &AnsweringModel) -> String {
-    model_names::spelled(assembly, name, &answering.choice)
 }
 
 /// The hook definitions, and the project files that are not used because they are untrusted.

@@ -24,22 +24,11 @@ const MOMENT: Duration = Duration::from_secs(2);
 pub(crate) type Keep = Arc<dyn Fn(&[Model]) + Send + Sync>;
 
 pub(crate) struct Learning {
-    provider: Arc<dyn Provider>,
-    offered: Arc<OnceLock<Vec<Model>>>,
-    keep: Keep,
-    when: When,
-    requests: AtomicU32,
-}
-
-impl Learning {
-    pub(crate) fn new(
-        provider: Arc<dyn Provider>,
-        offered: Arc<OnceLock<Vec<Model>>>,
-        when: When,
-        keep: Keep,
-    ) -> Self {
-        Self { provider, offered, keep, when, requests: AtomicU32::new(0) }
-    }
+    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) offered: Arc<OnceLock<Vec<Model>>>,
+    pub(crate) keep: Keep,
+    pub(crate) when: When,
+    pub(crate) requests: AtomicU32,
 }
 
 #[async_trait]

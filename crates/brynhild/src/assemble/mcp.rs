@@ -27,16 +27,14 @@ use serde_json::Value;
 use tools::tool_search::Deferral;
 
 use crate::args::McpScope;
-use crate::assemble;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::permissions;
-use crate::assemble::plugin_env;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::trust::SERVERS as PROJECT_FILE;
+use crate::assemble::{permissions, plugin_env};
 use crate::exit::{Exit, Problem};
-use crate::output;
 use crate::signals::Signals;
+use crate::{assemble, output};
 use terminal::Terminal;
 
 const NAME: &str = "mcp";

@@ -1,7 +1,7 @@
 //! The list of a provider's models, kept for as long as its `cache_ttl` says.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -34,24 +34,15 @@ fn read(path: PathBuf) -> Option<Vec<Model>> {
     serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
 }
 
-pub(crate) fn keep(run: &RunContext, candidate: &Candidate, models: &[Model]) {
-    keeper(run, candidate)(models);
-}
-
 pub(crate) fn keeper(run: &RunContext, candidate: &Candidate) -> Keep {
     let path = file(run, candidate);
     Arc::new(move |models| {
-        if let Some(path) = &path {
-            write(path, models);
+        let Some(path) = &path else { return };
+        if let (Ok(text), Ok(_lock)) = (serde_json::to_vec(models), private::lock(path)) {
+            // On failure the next run only takes longer.
+            let _ = private::replace(path, &text, private::Durability::Synced);
         }
     })
-}
-
-/// Writes a list. On failure the next run only takes longer.
-fn write(path: &Path, models: &[Model]) {
-    if let (Ok(text), Ok(_lock)) = (serde_json::to_vec(models), private::lock(path)) {
-        let _ = private::replace(path, &text, private::Durability::Synced);
-    }
 }
 
 /// The cache file; none for local servers, whose models change.

@@ -3,12 +3,11 @@
 use config::settings::{Binding, RegisteredModel};
 use contract::provider::Model;
 
-use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::model_cache;
 use crate::assemble::provider_choice::{self, Choice};
 use crate::exit::Problem;
-use crate::output;
+use crate::{assemble, output};
 
 /// The provider's models, completed from the registry; without a provider, the registry's.
 pub(crate) async fn offered(assembly: &Assembly) -> Result<Vec<Model>, Problem> {
@@ -16,9 +15,8 @@ pub(crate) async fn offered(assembly: &Assembly) -> Result<Vec<Model>, Problem> 
         assembly.global.provider.is_some() || assembly.is_configured(&["providers", "default"]);
     let choice = match provider_choice::choose(assembly).await {
         Err(_) if !is_chosen => {
-            output::hint(
-                "no provider is set up, so these are the models that the configuration knows",
-            );
+            let what = "no provider is set up, so these are the models";
+            output::hint(&format!("{what} that the configuration knows"));
             return Ok(assembly.config().models.registry.values().map(known).collect());
         }
         chosen => chosen?,
@@ -43,11 +41,10 @@ pub(crate) async fn listed(assembly: &Assembly, choice: &Choice) -> Result<Vec<M
     }
     let model = assemble::answering_model::model(assembly, choice)?;
     let provider = candidate.connect(assembly, &model, None)?;
-    let models = provider
-        .models()
-        .await
+    let models = provider.models().await;
+    let models = models
         .map_err(|error| Problem { hint: error.hint.clone(), ..Problem::failed(error.message) })?;
-    model_cache::keep(assembly, candidate, &models);
+    model_cache::keeper(assembly, candidate)(&models);
     Ok(models)
 }
 

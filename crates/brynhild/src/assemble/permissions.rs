@@ -17,11 +17,10 @@ use policy::rules::{Rule, Scope};
 use policy::{Judge, RequireApproval, Settings, ToolSettings};
 use serde_json::{Value, json};
 
-use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
-use crate::output;
+use crate::{assemble, output};
 pub(crate) use file_rules::{file_rules, host_rules};
 use remembered::RememberedRules;
 
@@ -132,10 +131,8 @@ fn rules(assembly: &Assembly) -> Result<Vec<Rule>, Problem> {
             match rule(assembly, list, index, entry) {
                 Ok(read) => rules.extend(read),
                 Err(problem) if assembly.global.safe => {
-                    output::warning(&format!(
-                        "left out because of `--safe`: {}",
-                        problem.message()
-                    ));
+                    let problem = problem.message();
+                    output::warning(&format!("left out because of `--safe`: {problem}"));
                 }
                 Err(problem) => return Err(problem),
             }

@@ -6,11 +6,10 @@ use std::collections::BTreeMap;
 use agent::settings::{Known, Prices};
 use sessions::statistics::{SessionFigures, Spent};
 
-use crate::assemble;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::model_cache;
 use crate::assemble::provider_choice::{self, Candidate};
 use crate::assemble::run_context::RunContext;
+use crate::assemble::{answering_model, model_cache};
 
 pub(crate) fn complete(assembly: &Assembly, sessions: &mut [SessionFigures]) {
     let mut list = PriceList { assembly, candidates: None, known: BTreeMap::new() };
@@ -55,18 +54,14 @@ impl PriceList<'_> {
         let (provider, model) = name.split_once('/')?;
         let candidates =
             self.candidates.get_or_insert_with(|| provider_choice::candidates(assembly));
-        candidates
-            .iter()
-            .filter(|candidate| candidate.vendor().name == provider)
-            .find_map(|candidate| prices_at(assembly, candidate, model))
+        let mut own = candidates.iter().filter(|candidate| candidate.vendor().name == provider);
+        own.find_map(|candidate| prices_at(assembly, candidate, model))
     }
 }
 
 fn prices_at(run: &RunContext, candidate: &Candidate, model: &str) -> Option<Prices> {
-    let registered = assemble::answering_model::registered(run, model, candidate);
-    if let Some(prices) =
-        registered.and_then(|(_, binding)| assemble::answering_model::prices(binding))
-    {
+    let registered = answering_model::registered(run, model, candidate);
+    if let Some(prices) = registered.and_then(|(_, binding)| answering_model::prices(binding)) {
         return Some(prices);
     }
     let known = Known::default();

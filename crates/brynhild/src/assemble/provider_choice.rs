@@ -33,16 +33,16 @@ pub(crate) struct Candidate {
 #[derive(Clone)]
 enum Backing {
     Server(&'static Vendor),
-    Plugin(Arc<Offered>),
+    Plugin(Arc<PluginProvider>),
 }
 
-struct Offered {
+struct PluginProvider {
     plugin: String,
     description: ProviderDescription,
     vendor: Vendor,
 }
 
-impl Offered {
+impl PluginProvider {
     fn new(plugin: &str, description: &ProviderDescription) -> Self {
         let name = &description.name;
         let vendor = Vendor {
@@ -76,14 +76,11 @@ pub(crate) struct Choice {
 /// All providers: configured ones first, then built-in ones.
 pub(crate) fn candidates(assembly: &Assembly) -> Vec<Candidate> {
     let instances = &assembly.config().providers.instances;
-    let mut candidates: Vec<Candidate> = instances
-        .iter()
-        .filter(|(_, instance)| instance.enabled)
-        .filter_map(|(name, instance)| {
-            let backing = backing(assembly, &instance.kind)?;
-            Some(candidate(assembly, name, backing, Some(instance)))
-        })
-        .collect();
+    let mut candidates = Vec::new();
+    for (name, instance) in instances.iter().filter(|(_, instance)| instance.enabled) {
+        let backing = backing(assembly, &instance.kind);
+        candidates.extend(backing.map(|it| candidate(assembly, name, it, Some(instance))));
+    }
     for vendor in providers::catalog::catalog() {
         if !instances.contains_key(&vendor.name) {
             candidates.push(candidate(assembly, &vendor.name, Backing::Server(vendor), None));
@@ -119,9 +116,9 @@ fn backing(assembly: &Assembly, name: &str) -> Option<Backing> {
 }
 
 /// The providers of plugins that were asked.
-fn offered(assembly: &Assembly) -> impl Iterator<Item = Offered> {
+fn offered(assembly: &Assembly) -> impl Iterator<Item = PluginProvider> {
     let each = assembly.known_workers().into_iter().flat_map(Workers::providers);
-    each.map(|(plugin, description)| Offered::new(plugin, description))
+    each.map(|(plugin, description)| PluginProvider::new(plugin, description))
 }
 
 fn has_providers(plugin: &Plugin) -> bool {
@@ -185,13 +182,9 @@ pub(crate) async fn choose(assembly: &Assembly) -> Result<Choice, Problem> {
     let local: Vec<&Candidate> = candidates.iter().filter(is_server).collect();
     let answering = futures::future::join_all(local.iter().map(|c| is_answering(c))).await;
     let found = local.iter().zip(answering).find(|(_, answers)| *answers);
-    match found {
-        Some((candidate, _)) => {
-            let reason = format!("a server answers at {}", candidate.shown_address());
-            Ok(Choice { candidate: (*candidate).clone(), reason })
-        }
-        None => Err(nothing_found(&local)),
-    }
+    let (candidate, _) = found.ok_or_else(|| nothing_found(&local))?;
+    let reason = format!("a server answers at {}", candidate.shown_address());
+    Ok(Choice { candidate: (*candidate).clone(), reason })
 }
 
 pub(crate) async fn is_answering(candidate: &Candidate) -> bool {
@@ -343,11 +336,8 @@ fn candidate(
     let mut base_url = instance.and_then(|instance| instance.base_url.clone());
     let is_ollama = matches!(&backing, Backing::Server(vendor) if vendor.wire == Wire::Ollama);
     if is_ollama && base_url.is_none() {
-        let host = run
-            .environment
-            .variable("BRYNHILD_OLLAMA_HOST")
-            .or_else(|| run.environment.variable("OLLAMA_HOST"));
-        base_url = host.map(str::to_owned);
+        let mut names = ["BRYNHILD_OLLAMA_HOST", "OLLAMA_HOST"].into_iter();
+        base_url = names.find_map(|name| run.environment.variable(name)).map(str::to_owned);
     }
     let key = match &backing {
         Backing::Plugin(_) => plugin_key(run, instance),
@@ -358,14 +348,11 @@ fn candidate(
 
 /// The key of a plugin's provider, which reads its credentials file itself.
 fn plugin_key(run: &RunContext, instance: Option<&Instance>) -> Key {
-    let Some(variable) = instance.and_then(|it| it.api_key_env.as_deref()) else {
-        return Key::NotNeeded;
-    };
-    match run.environment.variable(variable) {
-        Some(value) => {
-            Key::Found { place: variable.to_owned(), value: Secret::new(value.to_owned()) }
-        }
-        None => Key::Missing { variable: variable.to_owned() },
+    let variable = instance.and_then(|it| it.api_key_env.clone());
+    let Some(variable) = variable else { return Key::NotNeeded };
+    match run.environment.variable(&variable) {
+        Some(value) => Key::Found { value: Secret::new(value.to_owned()), place: variable },
+        None => Key::Missing { variable },
     }
 }
 
@@ -377,9 +364,7 @@ fn key(run: &RunContext, vendor: &Vendor, instance: Option<&Instance>) -> Key {
         };
     }
     let own = instance.and_then(|it| it.api_key_env.as_deref());
-    let Some(variable) = own.or(vendor.key_env.as_deref()) else {
-        return Key::NotNeeded;
-    };
+    let Some(variable) = own.or(vendor.key_env.as_deref()) else { return Key::NotNeeded };
     let set = run.environment.variable(variable).map(|value| Secret::new(value.to_owned()));
     let set = set.or_else(|| run.loaded.env_file_variables.get(variable).cloned());
     let configured = run.config().openrouter_api_key.clone();
@@ -415,11 +400,8 @@ fn ready(candidate: &Candidate) -> Option<String> {
 }
 
 fn nothing_found(local: &[&Candidate]) -> Problem {
-    let variables: Vec<&str> = providers::catalog::catalog()
-        .iter()
-        .filter(|vendor| !vendor.local)
-        .filter_map(|vendor| vendor.key_env.as_deref())
-        .collect();
+    let hosted = providers::catalog::catalog().iter().filter(|vendor| !vendor.local);
+    let variables: Vec<&str> = hosted.filter_map(|vendor| vendor.key_env.as_deref()).collect();
     let servers: Vec<String> =
         local.iter().map(|it| format!("{} at {}", it.name, it.shown_address())).collect();
     let text = format!(

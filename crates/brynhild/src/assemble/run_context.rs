@@ -58,9 +58,9 @@ enum Purpose {
 impl RunContext {
     /// Reads environment and configuration. Prints the configuration's warnings.
     pub(crate) fn read(global: Global) -> Result<Self, Problem> {
-        let assembly = Self::of(global, surroundings()?)?;
-        assembly.begin();
-        Ok(assembly)
+        let run = Self::of(global, surroundings()?)?;
+        run.begin();
+        Ok(run)
     }
 
     /// Reads them for a conversation. If the user's own file is broken, it continues as with
@@ -68,16 +68,16 @@ impl RunContext {
     pub(crate) fn for_conversation(global: Global) -> Result<Self, Problem> {
         let environment = surroundings()?;
         let read = Self::of(global.clone(), environment.clone());
-        let mut assembly = read.or_else(|problem| {
+        let mut run = read.or_else(|problem| {
             let global = Global { safe: true, ..global };
             let (mut sources, found) = sources(&global, &environment);
             sources.on_mistake = OnMistake::SkipUserFile;
             let retreated = Self::from(global, environment, &mut sources, found);
-            retreated.ok().filter(|assembly| assembly.loaded.skipped_layer).ok_or(problem)
+            retreated.ok().filter(|run| run.loaded.skipped_layer).ok_or(problem)
         })?;
-        assembly.purpose = Purpose::Conversation;
-        assembly.begin();
-        Ok(assembly)
+        run.purpose = Purpose::Conversation;
+        run.begin();
+        Ok(run)
     }
 
     /// Reads them for a command that needs nothing of the project: broken project files are
@@ -88,9 +88,9 @@ impl RunContext {
         if !global.safe {
             sources.on_mistake = OnMistake::SkipProjectFiles;
         }
-        let assembly = Self::from(global, environment, &mut sources, found)?;
-        assembly.begin();
-        Ok(assembly)
+        let run = Self::from(global, environment, &mut sources, found)?;
+        run.begin();
+        Ok(run)
     }
 
     /// Reads everything again.
@@ -232,10 +232,7 @@ impl RunContext {
     }
 
     pub(crate) fn root(&self) -> Result<&Path, Problem> {
-        match &self.root {
-            Ok(root) => Ok(root),
-            Err(none) => Err(Problem::misuse(none.to_string())),
-        }
+        self.root.as_deref().map_err(|none| Problem::misuse(none.to_string()))
     }
 
     /// The project's root, or the working directory: for read-only commands.
@@ -279,8 +276,7 @@ impl RunContext {
     }
 
     fn temporary_dir(&self) -> Result<PathBuf, Problem> {
-        let directory =
-            self.environment.temp.join(format!("brynhild-sandbox-{}", self.environment.user()));
+        let directory = self.in_temp("brynhild-sandbox");
         let made = std::fs::DirBuilder::new().mode(0o700).create(&directory);
         let own = rustix::process::geteuid().as_raw();
         let is_ours = std::fs::symlink_metadata(&directory).is_ok_and(|found| {
@@ -299,11 +295,11 @@ impl RunContext {
     }
 
     pub(crate) fn log_dir(&self) -> PathBuf {
-        let usual = || {
-            let name = format!("brynhild-logs-{}", self.environment.user());
-            self.environment.temp.join(name)
-        };
-        self.config().logging.dir.clone().unwrap_or_else(usual)
+        self.config().logging.dir.clone().unwrap_or_else(|| self.in_temp("brynhild-logs"))
+    }
+
+    fn in_temp(&self, name: &str) -> PathBuf {
+        self.environment.temp.join(format!("{name}-{}", self.environment.user()))
     }
 
     pub(crate) fn log_settings(&self) -> conversation_log::Settings {
@@ -315,8 +311,7 @@ impl RunContext {
     }
 
     pub(crate) fn spill_dir(&self) -> PathBuf {
-        let name = format!("brynhild-output-{}", self.environment.user());
-        self.environment.temp.join(name)
+        self.in_temp("brynhild-output")
     }
 
     pub(crate) fn mode(&self) -> Mode {
@@ -338,12 +333,9 @@ impl RunContext {
     /// cannot.
     pub(crate) fn is_unconfined(&self) -> bool {
         let config = self.config();
-        if self.global.safe {
-            return false;
-        }
         let skipped = config.dangerously_skip_sandbox && self.is_own("dangerously_skip_sandbox");
         let disabled = !config.sandbox.enabled && self.is_own("sandbox.enabled");
-        skipped || disabled
+        !self.global.safe && (skipped || disabled)
     }
 
     /// Returns true if a setting comes from a source that only the user controls.
@@ -370,20 +362,15 @@ impl RunContext {
     }
 
     pub(crate) fn palette(&self) -> Palette {
-        if self.is_colored() {
-            Palette::themed(&self.config().ui.theme.0)
-        } else {
-            Palette::plain()
-        }
+        Palette::themed(if self.is_colored() { &self.config().ui.theme.0 } else { "none" })
     }
 
     pub(crate) fn depth(&self) -> Depth {
         let variable = |name: &str| self.environment.variable(name).unwrap_or_default();
-        if self.is_colored() {
-            Depth::of(variable("TERM"), variable("COLORTERM"))
-        } else {
-            Depth::None
+        if !self.is_colored() {
+            return Depth::None;
         }
+        Depth::of(variable("TERM"), variable("COLORTERM"))
     }
 
     pub(crate) fn is_colored(&self) -> bool {

@@ -4,8 +4,7 @@ use config::redact;
 use contract::secret::Secret;
 
 use crate::assemble::assembly::Assembly;
-use crate::assemble::mcp;
-use crate::assemble::provider_choice;
+use crate::assemble::{mcp, provider_choice};
 
 /// A shorter value is no key, and could be in any text.
 const SHORTEST: usize = 8;

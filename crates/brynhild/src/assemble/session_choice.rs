@@ -53,8 +53,7 @@ fn open(run: &RunContext, root: &Path, no_save: bool) -> Result<Chosen, Problem>
     }
     let Some(id) = existing else {
         if global.fork {
-            let text = "`--fork` needs `--resume`, `--continue` or `--session`";
-            return Err(Problem::misuse(text));
+            return Err(Problem::misuse("`--fork` needs `--resume`, `--continue` or `--session`"));
         }
         return begun(run);
     };
@@ -75,7 +74,11 @@ fn begun(run: &RunContext) -> Result<Chosen, Problem> {
         Ok(store) => match created(&store, name) {
             Ok(chosen) => return Ok(chosen),
             Err(Error::File(error)) if has_no_place(&error) || run.global.safe => error.to_string(),
-            Err(error) => return Err(not_kept(&error)),
+            Err(error @ Error::File(_)) => {
+                let hint = "make room, or keep no session: `BRYNHILD_SESSION__AUTO_SAVE=false`";
+                return Err(Problem::misuse(error.to_string()).hint(hint));
+            }
+            Err(error) => return Err(refused(&error)),
         },
         Err(problem) => problem.message(),
     };
@@ -94,21 +97,12 @@ fn begun(run: &RunContext) -> Result<Chosen, Problem> {
 /// Returns true if no directory is writable, as opposed to a disk that fails or is full.
 fn has_no_place(error: &FileError) -> bool {
     use rustix::io::Errno;
+    // The last four are errors of a disk without locks.
+    #[rustfmt::skip]
     let errors = [
-        Errno::NOENT,
-        Errno::ACCESS,
-        Errno::PERM,
-        Errno::EXIST,
-        Errno::NOTDIR,
-        Errno::ISDIR,
-        Errno::ROFS,
-        Errno::NAMETOOLONG,
-        Errno::LOOP,
-        // A disk without locks.
-        Errno::NOLCK,
-        Errno::NOSYS,
-        Errno::OPNOTSUPP,
-        Errno::NODEV,
+        Errno::NOENT, Errno::ACCESS, Errno::PERM, Errno::EXIST, Errno::NOTDIR, Errno::ISDIR,
+        Errno::ROFS, Errno::NAMETOOLONG, Errno::LOOP,
+        Errno::NOLCK, Errno::NOSYS, Errno::OPNOTSUPP, Errno::NODEV,
     ];
     Errno::from_io_error(&error.source).is_some_and(|error| errors.contains(&error))
 }
@@ -125,8 +119,7 @@ fn created(store: &Store, name: Option<&str>) -> Result<Chosen, Error> {
 
 fn existing(run: &RunContext, root: &Path) -> Result<Option<SessionId>, Problem> {
     let global = &run.global;
-    let wants_last = global.continue_last || global.resume.as_deref() == Some("last");
-    if wants_last {
+    if global.continue_last || global.resume.as_deref() == Some("last") {
         let here = root.display().to_string();
         let newest = run.store()?.newest(|directory| directory == here)?.ok_or_else(|| {
             Problem::misuse("there is no session of this directory to continue")
@@ -190,34 +183,22 @@ pub(crate) fn damage(repairs: &[Repair], count: u64) -> impl Iterator<Item = Str
 }
 
 fn refused(error: &Error) -> Problem {
-    let is_open = matches!(error, Error::Open { .. });
     let problem = Problem::misuse(error.to_string());
-    if is_open {
-        problem.hint("end the other one, or go on in a copy with `--fork`")
-    } else {
-        problem
-    }
-}
-
-/// A session that cannot be created, most often because of its directory.
-fn not_kept(error: &Error) -> Problem {
-    let is_about_files = matches!(error, Error::File(_));
-    let problem = refused(error);
-    if is_about_files {
-        problem.hint("make room, or keep no session: `BRYNHILD_SESSION__AUTO_SAVE=false`")
-    } else {
-        problem
+    match error {
+        Error::Open { .. } => problem.hint("end the other one, or go on in a copy with `--fork`"),
+        _ => problem,
     }
 }
 
 fn free_name(store: &Store, id: &SessionId) -> Result<SessionId, Problem> {
     // The name of the copy must not become too long for a file name.
     let stem = contract::text::head(id.as_str(), 80);
-    for number in 1.. {
+    let mut number = 1;
+    loop {
         let name = SessionId::parse(&format!("{stem}-fork-{number}"))?;
         if !store.exists(&name) {
             return Ok(name);
         }
+        number += 1;
     }
-    unreachable!("some number is free")
 }

@@ -29,20 +29,14 @@ use tools::tool_search::{self, FoundTools};
 use crate::args::ChatArgs;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::audit;
 use crate::assemble::fallback::fallback;
-use crate::assemble::hooks::{self, HookAgentInputs, HookAgents, Needs};
-use crate::assemble::mcp;
-use crate::assemble::permissions;
-use crate::assemble::plugin_env;
+use crate::assemble::hooks::{self, HookAgentInputs, HookAgents, HookInputs};
 use crate::assemble::prompt_facts::PromptFacts;
 use crate::assemble::role::{self, OpenRole, persona};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice::Chosen;
 use crate::assemble::skill_grants::Grants;
-use crate::assemble::subagents;
-use crate::assemble::undo;
-use crate::assemble::{self, Knowledge};
+use crate::assemble::{self, Knowledge, audit, mcp, permissions, plugin_env, subagents, undo};
 use crate::exit::Problem;
 use crate::output;
 pub(crate) use reload::Reload;
@@ -195,9 +189,8 @@ impl Setup {
         answering: &Arc<AnsweringModel>,
     ) -> Result<Self, Problem> {
         let offers_tools = !args.no_tools && answering.profile.supports_tools;
-        let mut setup =
-            Self::made(assembly, root, Some(answering), (Audience::Model, offers_tools), None)
-                .await?;
+        let audience = (Audience::Model, offers_tools);
+        let mut setup = Self::made(assembly, root, Some(answering), audience, None).await?;
         if args.no_stream {
             setup.settings.request.delivery = Delivery::Whole;
         }
@@ -206,9 +199,8 @@ impl Setup {
         }
         if args.require_finish || assembly.config().behavior.require_finish {
             if setup.registry.get("Finish").is_none() {
-                return Err(Problem::misuse(
-                    "`--require-finish` needs the Finish tool, which is off",
-                ));
+                let text = "`--require-finish` needs the Finish tool, which is off";
+                return Err(Problem::misuse(text));
             }
             setup.settings.required_finish = Some("Finish".to_owned());
         }
@@ -231,11 +223,9 @@ impl Setup {
     /// Creates the parts for calls of other agents. Only delegating to an agent needs a model, and
     /// no role delegates.
     pub(crate) async fn for_others(assembly: &Assembly, root: &Path) -> Result<Self, Problem> {
-        let has_role = assembly.role.is_some();
-        let answering = if has_role {
-            None
-        } else {
-            assemble::answering_model::answering(assembly).await.ok().map(Arc::new)
+        let answering = match assembly.role {
+            Some(_) => None,
+            None => assemble::answering_model::answering(assembly).await.ok().map(Arc::new),
         };
         Self::made(assembly, root, answering.as_ref(), (Audience::Others, true), None).await
     }
@@ -273,12 +263,8 @@ impl Setup {
         inputs.foreign.find(assembly, answering.map(AsRef::as_ref)).await?;
         let tools_and_hooks = ToolsAndHooks::new(assembly, &inputs).await?;
         plugin_env::tell_requested_access(assembly);
-        let mut settings = assemble::settings(
-            assembly,
-            root,
-            answering.map(AsRef::as_ref),
-            tools_and_hooks.system.clone(),
-        );
+        let system = tools_and_hooks.system.clone();
+        let mut settings = assemble::settings(assembly, root, answering.map(AsRef::as_ref), system);
         if let Some(role) = &role {
             role.tighten(&mut settings);
         }
@@ -322,9 +308,8 @@ impl Setup {
     }
 
     pub(crate) fn into_offer(self) -> Offer {
-        let SetupInputs { answering, .. } = &self.inputs;
         Offer {
-            answering: answering.clone(),
+            answering: self.inputs.answering.clone(),
             policy: self.inputs.judge(),
             registry: self.registry,
             hooks: self.hooks,
@@ -386,12 +371,8 @@ impl ToolsAndHooks {
             let activation = (inputs.audience != Audience::Others).then(|| grants.activation());
             tools = assemble::tools(assembly, root, skills.clone(), activation);
             if inputs.answering.is_some() || inputs.audience == Audience::Person {
-                tools.extend(subagents::tool(
-                    assembly,
-                    root,
-                    inputs.answering.as_ref(),
-                    &knowledge,
-                ));
+                let answering = inputs.answering.as_ref();
+                tools.extend(subagents::tool(assembly, root, answering, &knowledge));
             }
             tools.extend(workers.tools(assembly));
             tools.extend(inputs.foreign.present().iter().flat_map(|dialect| dialect.tools()));
@@ -408,27 +389,20 @@ impl ToolsAndHooks {
         }
         let mut own_words = role.as_ref().map(|role| role.system.clone());
         if let Some(file) = &inputs.agent {
-            let dressed = persona::with_agent(
-                assembly,
-                inputs.answering.as_ref(),
-                file,
-                (tools, is_hidden),
-                &knowledge,
-            );
-            (tools, is_hidden, guard) = (dressed.tools, dressed.is_hidden, dressed.guard);
-            own_words = Some(dressed.system);
+            let (answering, offered) = (inputs.answering.as_ref(), (tools, is_hidden));
+            let agent = persona::with_agent(assembly, answering, file, offered, &knowledge);
+            (tools, is_hidden, guard) = (agent.tools, agent.is_hidden, agent.guard);
+            own_words = Some(agent.system);
         }
         let registry = assemble::registry(tools, is_hidden);
-        let hooks = hooks::load(
-            assembly,
-            &Needs {
-                root,
-                sandbox,
-                answering: inputs.answering.as_deref(),
-                ledger: Arc::clone(&inputs.ledger),
-                notice: Arc::new(|text| output::warning(&text)),
-            },
-        );
+        let needs = HookInputs {
+            root,
+            sandbox,
+            answering: inputs.answering.as_deref(),
+            ledger: Arc::clone(&inputs.ledger),
+            notice: Arc::new(|text| output::warning(&text)),
+        };
+        let hooks = hooks::load(assembly, &needs);
         hooks::report(&hooks.problems);
         let mut asked: Vec<_> = guard.into_iter().chain(hooks.hooks).collect();
         asked.extend(inputs.foreign.present().iter().flat_map(|dialect| dialect.hooks()));
@@ -436,21 +410,13 @@ impl ToolsAndHooks {
             asked.extend(role.iter().flat_map(|role| role.hooks()));
         }
         load_hook_agents(assembly, inputs, &registry, &asked)?;
-        let system =
-            inputs.answering.as_deref().filter(|_| inputs.audience == Audience::Model).map(
-                |answering| {
-                    own_words.unwrap_or_else(|| {
-                        assemble::system((assembly, root), answering, &registry, &knowledge)
-                    })
-                },
-            );
-        Ok(Self {
-            registry,
-            grants,
-            hooks: asked,
-            lifecycle: hooks.lifecycle,
-            system: system.unwrap_or_default(),
-        })
+        let asks = inputs.answering.as_deref().filter(|_| inputs.audience == Audience::Model);
+        let system = asks.map(|answering| {
+            let usual = || assemble::system((assembly, root), answering, &registry, &knowledge);
+            own_words.unwrap_or_else(usual)
+        });
+        let (lifecycle, system) = (hooks.lifecycle, system.unwrap_or_default());
+        Ok(Self { registry, grants, hooks: asked, lifecycle, system })
     }
 }
 
@@ -461,15 +427,10 @@ fn load_hook_agents(
     hooks: &[Arc<dyn Hook>],
 ) -> Result<(), Problem> {
     let make = || {
-        let links = inputs.mcp.clone();
-        let deps = HookAgentInputs {
-            answering: inputs.answering.as_ref(),
-            tools: registry.tools().cloned().collect(),
-            servers: Arc::new(move || links.present()),
-            policy: inputs.judge(),
-            hooks,
-        };
-        HookAgents::new(assembly, deps)
+        let (answering, links) = (inputs.answering.as_ref(), inputs.mcp.clone());
+        let (tools, policy) = (registry.tools().cloned().collect(), inputs.judge());
+        let servers = Arc::new(move || links.present()) as _;
+        HookAgents::new(assembly, HookAgentInputs { answering, tools, servers, policy, hooks })
     };
     for plugins in inputs.foreign.present().iter().filter(|it| it.needs_services()) {
         plugins.set_services(Arc::new(make()?));

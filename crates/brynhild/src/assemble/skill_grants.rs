@@ -22,10 +22,10 @@ pub(crate) struct Grants {
 impl Grants {
     pub(crate) fn new(assembly: &Assembly, skills: &[Skill], policy: Arc<dyn Approvals>) -> Self {
         let is_trusted = assembly.trust.trusted().is_some();
-        let counts = |skill: &&Skill| match place(assembly, skill) {
-            Found::Elsewhere => true,
-            Found::Covered => is_trusted,
-            Found::Loose => false,
+        // The trust in a project covers its skill directories only.
+        let counts = |skill: &&Skill| match skill.source.as_str() {
+            "project" => is_trusted,
+            source => source.starts_with("plugin:") || !is_in_project(assembly, skill),
         };
         let entry = |skill: &Skill| (skill.name.to_lowercase(), skill.allowed_tools.clone());
         let mut allowed: BTreeMap<String, Vec<String>> =
@@ -40,9 +40,7 @@ impl Grants {
     /// Activates a skill. Returns the tools that run without approval from then on.
     pub(crate) fn activate(&self, name: &str) -> Vec<String> {
         let name = name.trim().to_lowercase();
-        let Some(tools) = self.allowed.get(&name) else {
-            return Vec::new();
-        };
+        let Some(tools) = self.allowed.get(&name) else { return Vec::new() };
         // `*` is not a list of tools.
         let named: Vec<String> = tools.iter().filter(|tool| *tool != "*").cloned().collect();
         self.policy.grant(&named, &format!("skill {name}")).rules
@@ -68,24 +66,9 @@ impl Grants {
     }
 }
 
-/// The location of a skill.
-enum Found {
-    /// Outside of the project, or in a plugin, which is trusted on its own.
-    Elsewhere,
-    /// In a directory that the project's trust covers.
-    Covered,
-    /// Elsewhere in the project.
-    Loose,
-}
-
-fn place(run: &RunContext, skill: &Skill) -> Found {
-    if skill.source == "project" {
-        return Found::Covered;
-    }
-    let is_plugins = skill.source.starts_with("plugin:");
+fn is_in_project(run: &RunContext, skill: &Skill) -> bool {
     let directory = skill.directory.as_ref().and_then(|directory| directory.canonicalize().ok());
-    let is_inside = directory.is_some_and(|it| run.root().is_ok_and(|root| it.starts_with(root)));
-    if is_inside && !is_plugins { Found::Loose } else { Found::Elsewhere }
+    directory.is_some_and(|it| run.root().is_ok_and(|root| it.starts_with(root)))
 }
 
 /// The grant name of a command's tools; no skill can have it.

@@ -26,8 +26,8 @@ pub(crate) fn missing_theme(assembly: &Assembly) -> Option<String> {
     Some(broken.map_or_else(missing, |(_, problem)| problem))
 }
 
-/// The themes of the user and of plugins, and problems by name. Only the user's may shadow a built-
-/// in one.
+/// The themes of the user and of plugins, and problems by name. Only the user's may replace a
+/// built-in one.
 pub(crate) fn themes(assembly: &Assembly) -> (Vec<Theme>, Vec<(String, String)>) {
     let own = assembly.loaded.config_dir.iter().map(|dir| (dir.join("themes"), true));
     let plugins = assembly.plugins().active().map(|plugin| (plugin.root.join("themes"), false));
@@ -44,16 +44,10 @@ pub(crate) fn themes(assembly: &Assembly) -> (Vec<Theme>, Vec<(String, String)>)
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let is_taken = themes.iter().any(|theme| theme.name == name)
                 || (!is_own && built_in.contains(&name));
-            let parsed = if is_taken {
-                Err(format!("there is another theme `{name}`"))
-            } else {
-                read_theme(&path, &name)
-            };
-            match parsed {
+            let taken = is_taken.then(|| Err(format!("there is another theme `{name}`")));
+            match taken.unwrap_or_else(|| read_theme(&path, &name)) {
                 Ok(theme) => themes.push(theme),
-                Err(error) => {
-                    problems.push((name, format!("theme {}: {error}", path.display())));
-                }
+                Err(error) => problems.push((name, format!("theme {}: {error}", path.display()))),
             }
         }
     }

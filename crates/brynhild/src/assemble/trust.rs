@@ -1,7 +1,6 @@
 //! Trust in the files of a workspace that could run or redirect something. The user trusts the
-//! bytes
-//! of these files, for one real path; the decision is stored outside the workspace. Nothing in a
-//! workspace decides on it, and no file is interpreted before it is decided.
+//! bytes of these files, for one real path; the decision is stored outside the workspace. Nothing
+//! in a workspace decides on it, and no file is interpreted before it is decided.
 
 mod changes;
 mod command_lines;
@@ -141,9 +140,7 @@ pub(crate) fn standing(root: &Path, config_dir: Option<&Path>) -> ProjectTrust {
     let mut standing = ProjectTrust::default();
     match snapshot::parts(root) {
         Ok(parts) => standing.parts = parts,
-        Err(problem) => {
-            standing.problem = Some(format!("{problem}; nothing of this project is trusted"));
-        }
+        Err(why) => standing.problem = Some(format!("{why}; nothing of this project is trusted")),
     }
     let Some(config_dir) = config_dir else { return standing };
     let store = Store::new(config_dir);

@@ -13,7 +13,7 @@ use crate::args::HooksCommand;
 use crate::assemble;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::hooks::{self, Needs};
+use crate::assemble::hooks::{self, HookInputs};
 use crate::assemble::plugin_env;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::trust;
@@ -52,7 +52,7 @@ fn unknown(run: &RunContext, event: &str) -> Outcome {
 }
 
 fn load(assembly: &Assembly, answering: Option<&AnsweringModel>) -> Result<Loaded, Problem> {
-    let needs = Needs {
+    let needs = HookInputs {
         root: assembly.place(),
         sandbox: assemble::confinement::sandbox(assembly)?,
         answering,

@@ -71,7 +71,11 @@ impl HookAgents {
             aside: SideConversation {
                 answering: deps.answering.cloned(),
                 policy: deps.policy,
-                hooks: deps.hooks.iter().map(|hook| Guard::over(Arc::clone(hook))).collect(),
+                hooks: deps
+                    .hooks
+                    .iter()
+                    .map(|hook| Arc::new(CallGuard(hook.clone())) as _)
+                    .collect(),
                 confinement: assemble::confinement::confinement(assembly, root)?,
                 settings,
                 session: SessionId::parse(SERVICE_SESSION)?,
@@ -143,16 +147,16 @@ impl HookServices for HookAgents {
         settings.request.model = Models::new(answering).model(model);
         let conversation = self.aside.open(self.tools.clone(), settings);
         let events = self.done(conversation, Input::Prompt(prompt.to_owned())).await;
-        let words = events.iter().rev().find_map(|event| match &event.kind {
-            EventKind::ReplyFinished { reply, .. } => Some(reply.text()),
-            _ => None,
-        });
-        let outcome = events.iter().rev().find_map(|event| match &event.kind {
-            EventKind::TurnFinished { outcome, .. } => Some(outcome),
-            _ => None,
-        });
+        let (mut text, mut outcome) = (String::new(), None);
+        for event in &events {
+            match &event.kind {
+                EventKind::ReplyFinished { reply, .. } => text = reply.text(),
+                EventKind::TurnFinished { outcome: last, .. } => outcome = Some(last),
+                _ => {}
+            }
+        }
         match outcome {
-            Some(Outcome::Answered { .. }) => Ok(words.unwrap_or_default()),
+            Some(Outcome::Answered { .. }) => Ok(text),
             Some(Outcome::Limited { told, .. }) => Err(format!("the agent reached {told}")),
             Some(Outcome::Failed { error, .. }) => Err(format!("the agent failed: {error}")),
             Some(
@@ -167,16 +171,10 @@ impl HookServices for HookAgents {
 }
 
 /// A hook that is only asked about calls: a handler's work is not a session.
-struct Guard(Arc<dyn Hook>);
-
-impl Guard {
-    fn over(hook: Arc<dyn Hook>) -> Arc<dyn Hook> {
-        Arc::new(Self(hook))
-    }
-}
+struct CallGuard(Arc<dyn Hook>);
 
 #[async_trait]
-impl Hook for Guard {
+impl Hook for CallGuard {
     fn name(&self) -> &str {
         self.0.name()
     }

@@ -15,7 +15,7 @@ pub(crate) fn file_rules(
 ) -> Result<Option<Arc<dyn sandbox::FileRules>>, Problem> {
     let rules = denying(assembly)?;
     tell_of_denied_grants(assembly, &rules);
-    Ok(held(assembly, &rules).map(|held| Arc::new(held) as Arc<dyn sandbox::FileRules>))
+    Ok(hidden_files(assembly, &rules).map(|it| Arc::new(it) as Arc<dyn sandbox::FileRules>))
 }
 
 /// The denied hosts; none if no rule denies a host.
@@ -36,9 +36,9 @@ fn denying(assembly: &Assembly) -> Result<Vec<Rule>, Problem> {
     Ok(rules)
 }
 
-fn held(run: &RunContext, rules: &[Rule]) -> Option<Held> {
+fn hidden_files(run: &RunContext, rules: &[Rule]) -> Option<HiddenFiles> {
     let home = run.environment.home.as_deref();
-    policy::FileRules::of(rules, run.place(), home).map(Held)
+    policy::FileRules::of(rules, run.place(), home).map(HiddenFiles)
 }
 
 /// Warns about granted paths that a rule denies.
@@ -49,11 +49,11 @@ fn tell_of_denied_grants(assembly: &Assembly, rules: &[Rule]) {
         ("sandbox.read_paths", &sandbox.read_paths),
     ];
     for rule in rules.iter().filter(|_| !assembly.is_unconfined()) {
-        let Some(held) = held(assembly, std::slice::from_ref(rule)) else { continue };
+        let Some(hidden) = hidden_files(assembly, std::slice::from_ref(rule)) else { continue };
         for (key, paths) in keys {
             // Symlinks to the same path are not reported again.
             let is_real = |path: &&PathBuf| path.canonicalize().is_ok_and(|real| real == **path);
-            let denied = |path: &&PathBuf| sandbox::is_hidden(&held, path);
+            let denied = |path: &&PathBuf| sandbox::is_hidden(&hidden, path);
             for path in paths.iter().filter(is_real).filter(denied) {
                 assembly.warn_once(&format!(
                     "`{key}` grants {}, but the rule `{}` denies reading it: it is not shown to commands; \
@@ -67,9 +67,9 @@ fn tell_of_denied_grants(assembly: &Assembly, rules: &[Rule]) {
 }
 
 #[derive(Debug)]
-struct Held(policy::FileRules);
+struct HiddenFiles(policy::FileRules);
 
-impl sandbox::FileRules for Held {
+impl sandbox::FileRules for HiddenFiles {
     fn hides(&self, path: &Path) -> bool {
         self.0.hides(path)
     }

@@ -96,13 +96,12 @@ impl RememberedRules {
             .unwrap_or_default();
         let text = String::from_utf8(bytes).map_err(|_| format!("{shown} is not UTF-8 text"))?;
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-        lines
-            .map(|(index, line)| {
-                serde_json::from_str(line).map_err(|error| {
-                    format!("{shown}:{}: this is no remembered permission: {error}", index + 1)
-                })
+        let entry = |(index, line)| {
+            serde_json::from_str(line).map_err(|error| {
+                format!("{shown}:{}: this is no remembered permission: {error}", index + 1)
             })
-            .collect()
+        };
+        lines.map(entry).collect()
     }
 
     /// The rules that apply in a project, and problems with the others.
@@ -116,21 +115,20 @@ impl RememberedRules {
             Vec::new()
         });
         for entry in remembered {
-            let is_here = entry
-                .project
-                .as_deref()
-                .map_or_else(|| !is_local(&entry.source, root), |project| project == root);
+            let is_here = match &entry.project {
+                Some(project) => project == root,
+                None => !is_local(&entry.source, root),
+            };
             if !is_here {
                 continue;
             }
             let memory = Memory { rule: entry.rule, tool: entry.tool, source: entry.source };
             match memory.recall(Scope::User, self.path.display().to_string()) {
                 Ok(rule) => rules.push(rule),
-                Err(cause) => problems.push(format!(
-                    "{}: `{}` is ignored: {cause}",
-                    self.path.display(),
-                    memory.rule
-                )),
+                Err(cause) => {
+                    let (path, rule) = (self.path.display(), memory.rule);
+                    problems.push(format!("{path}: `{rule}` is ignored: {cause}"));
+                }
             }
         }
         (rules, problems)
@@ -180,12 +178,10 @@ impl RememberedRules {
         let apart = |these: &[Remembered], those: &[Remembered]| -> Vec<Remembered> {
             these.iter().filter(|entry| !those.contains(entry)).cloned().collect()
         };
-        for (word, entries) in
-            [("remembered", apart(&all, &before)), ("revoked", apart(&before, &all))]
-        {
-            for entry in entries {
-                audit.note(word, &entry.rule, entry.project.as_deref())?;
-            }
+        let added = apart(&all, &before).into_iter().map(|entry| ("remembered", entry));
+        let removed = apart(&before, &all).into_iter().map(|entry| ("revoked", entry));
+        for (word, entry) in added.chain(removed) {
+            audit.note(word, &entry.rule, entry.project.as_deref())?;
         }
         Ok(result)
     }

@@ -15,31 +15,20 @@ use python_host::Host;
 use super::fingerprint::{Fingerprint, Places};
 use super::{Audience, SetupInputs, ToolsAndHooks};
 use crate::args::Global;
-use crate::assemble::assembly::Assembly;
-use crate::assemble::assembly::SharedServices;
-use crate::assemble::mcp;
-use crate::assemble::permissions;
+use crate::assemble::assembly::{Assembly, SharedServices};
 use crate::assemble::role::{self, OpenRole};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::skill_grants::Grants;
+use crate::assemble::{mcp, permissions};
 use crate::environment::Environment;
 use crate::exit::Problem;
 use crate::output;
 
 /// The user's extensions, from the configuration directory.
+#[rustfmt::skip]
 const OWN: &[&str] = &[
-    "agents",
-    "commands",
-    "hooks",
-    "hooks.yaml",
-    "mcp.json",
-    "permissions.jsonl",
-    "plugins",
-    "plugins.yaml",
-    "profiles",
-    "rules",
-    "skills",
-    "trust.jsonl",
+    "agents", "commands", "hooks", "hooks.yaml", "mcp.json", "permissions.jsonl", "plugins",
+    "plugins.yaml", "profiles", "rules", "skills", "trust.jsonl",
 ];
 /// A project's extensions, from its root; its rules are added to these.
 const PROJECT: &[&str] = &[".brynhild", ".agents/skills", ".claude", ".mcp.json"];
@@ -108,10 +97,7 @@ impl Reload {
     async fn look(&self, state: &mut State) -> Result<(), Problem> {
         let print = Fingerprint::of(&state.seen.places);
         let has_changed = print != state.seen.print;
-        let has_refreshed = || {
-            let host = self.host.as_ref();
-            host.is_some_and(Host::take_changed_tool)
-        };
+        let has_refreshed = || self.host.as_ref().is_some_and(Host::take_changed_tool);
         let has_other_servers = match self.inputs.mcp.present() {
             Some(mcp) => mcp.refresh().await,
             None => false,

@@ -7,8 +7,8 @@ use contract::text::head;
 use contract::tool::{ToolError, ToolOutput};
 use serde_json::json;
 
-const TOLD: usize = 5;
-const REFUSAL: usize = 300;
+const MAX_REFUSALS: usize = 5;
+const MAX_REFUSAL_CHARS: usize = 300;
 
 /// The result of a call that delegated work to `agent`.
 pub(crate) fn report(agent: &str, ended: Ended) -> Result<ToolOutput, ToolError> {
@@ -52,9 +52,8 @@ pub(crate) fn report(agent: &str, ended: Ended) -> Result<ToolOutput, ToolError>
         }
     };
     if let Some(note) = refusals(&refused) {
-        let text =
-            if output.output.is_empty() { note } else { format!("{}\n\n{note}", output.output) };
-        output.output = text;
+        let gap = if output.output.is_empty() { "" } else { "\n\n" };
+        output.output = format!("{}{gap}{note}", output.output);
     }
     output.facts.insert("agent".to_owned(), json!(agent));
     output.facts.insert("input_tokens".to_owned(), json!(usage.input_tokens));
@@ -70,11 +69,14 @@ fn refusals(refused: &[String]) -> Option<String> {
         return None;
     }
     let one_line = |text: &String| {
-        format!("- {}", head(text, REFUSAL).split_whitespace().collect::<Vec<_>>().join(" "))
+        format!(
+            "- {}",
+            head(text, MAX_REFUSAL_CHARS).split_whitespace().collect::<Vec<_>>().join(" ")
+        )
     };
     let mut lines = vec!["[Calls of this agent that were not permitted:".to_owned()];
-    lines.extend(refused.iter().take(TOLD).map(one_line));
-    let more = refused.len().saturating_sub(TOLD);
+    lines.extend(refused.iter().take(MAX_REFUSALS).map(one_line));
+    let more = refused.len().saturating_sub(MAX_REFUSALS);
     if more > 0 {
         lines.push(format!("- and {more} more"));
     }

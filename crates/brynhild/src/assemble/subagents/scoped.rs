@@ -13,8 +13,6 @@ use policy::Judge;
 use policy::rules::{Scope, parse};
 use serde_json::json;
 
-use crate::assemble::gaps;
-
 const ORIGIN: &str = "the agent's file";
 
 struct ToolScope {
@@ -76,11 +74,30 @@ impl ToolScope {
 /// Matches a pattern: `*` is anything; `:*` or a last ` *` anything from the next word on.
 fn fits(pattern: &str, line: &str) -> bool {
     let prefix = pattern.strip_suffix(":*").or_else(|| pattern.strip_suffix(" *"));
-    let meets = |pattern: &str| gaps::meets(pattern.split('*'), line);
+    let meets = |pattern: &str| meets(pattern.split('*'), line);
     match prefix {
         Some(prefix) => meets(prefix) || meets(&format!("{prefix} *")),
         None => meets(pattern),
     }
+}
+
+/// Returns true if `text` is the parts in order, with anything between them.
+fn meets<'a>(mut parts: impl Iterator<Item = &'a str>, text: &str) -> bool {
+    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else {
+        return false;
+    };
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return rest.is_empty();
+    }
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return rest.ends_with(part);
+        }
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    true
 }
 
 #[derive(Default)]
@@ -131,5 +148,13 @@ mod tests {
         assert!(fits("npm run *test", "npm run unit test") && !fits("npm run *test", "npm run x"));
         assert!(fits("make", "make") && !fits("make", "make install") && fits("*", "anything"));
         assert!(!fits("a*a", "a") && fits("a*b*c", "axxbyyc") && !fits("a*b*c", "acb"));
+    }
+
+    #[test]
+    fn star_matches_any_text() {
+        let any = |pattern: &str, text: &str| meets(pattern.split('*'), text);
+        assert!(any("a*", "a") && any("a*", "ab") && any("*", "") && any("a*b*c", "abc"));
+        assert!(!any("a*a", "a") && any("a*b*c", "axxbyyc") && !any("a*b*c", "acb"));
+        assert!(any("a", "a") && !any("a", "ab") && any("**", "") && any("é*ü", "éüü"));
     }
 }

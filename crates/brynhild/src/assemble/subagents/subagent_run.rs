@@ -27,10 +27,9 @@ use super::tool_filter::{Narrowed, narrowed, slips};
 use crate::args::Global;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::{Assembly, SharedServices};
-use crate::assemble::mcp;
 use crate::assemble::role::{self, OpenRole};
 use crate::assemble::run_context::RunContext;
-use crate::assemble::{self, Knowledge};
+use crate::assemble::{self, Knowledge, mcp};
 use crate::environment::Environment;
 use crate::exit::Problem;
 
@@ -124,12 +123,12 @@ impl Workplace {
             told: Arc::default(),
         };
         if let Some(answering) = answering {
-            let requested_access = list.agents.iter().filter_map(|agent| match &agent.kind {
-                Kind::File(file) => file.model.clone(),
-                Kind::Plain | Kind::Role(_) => None,
-            });
-            for name in requested_access {
-                place.models.extend(other_model(assembly, root, answering, name));
+            for agent in &list.agents {
+                if let Kind::File(file) = &agent.kind
+                    && let Some(name) = file.model.clone()
+                {
+                    place.models.extend(other_model(assembly, root, answering, name));
+                }
             }
         }
         place
@@ -145,9 +144,8 @@ impl Workplace {
             return Err(ToolError::Broken("agents work within a conversation only".to_owned()));
         };
         if parent.depth() >= self.max_depth {
-            return Ok(ToolOutput::failure(
-                "agents may not hand work on here (`agents.max_depth`): do it yourself",
-            ));
+            let text = "agents may not hand work on here (`agents.max_depth`): do it yourself";
+            return Ok(ToolOutput::failure(text));
         }
         match self.send(&parent, agent, prompt).await {
             Ok(ended) => report(&agent.name, ended),
@@ -205,9 +203,11 @@ impl Workplace {
         tighten(&mut settings, file);
         settings.system = system;
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let slips = slips.into_iter().filter(|_| !told.contains(&file.path)).map(warning);
-        let notices = slips.chain(remarks.into_iter().map(note)).collect();
-        told.insert(file.path.clone());
+        let is_new = told.insert(file.path.clone());
+        let slips = slips.into_iter().filter(|_| is_new).map(|text| (Level::Warning, text));
+        let notices = slips.chain(remarks.into_iter().map(|text| (Level::Info, text)));
+        let notice = |(level, text)| EventKind::Notice { level, text, hint: None, topic: None };
+        let notices = notices.map(notice).collect();
         let (agent, provider) = (file.qualified(), None);
         NestedTask { agent, prompt, provider, tools, is_hidden, hooks, settings, notices }
     }
@@ -260,11 +260,8 @@ impl Workplace {
         take_over(&mut settings, &own);
         settings.system = own.system;
         opened.tighten(&mut settings);
-        let (tools, is_hidden) = tool_search::behind_search(
-            opened.tools.clone(),
-            mcp::deferral(&assembly),
-            &FoundTools::default(),
-        );
+        let (own, found) = (opened.tools.clone(), FoundTools::default());
+        let (tools, is_hidden) = tool_search::behind_search(own, mcp::deferral(&assembly), &found);
         let task = NestedTask {
             agent: name.to_owned(),
             prompt,
@@ -324,11 +321,7 @@ impl Workplace {
         let specs: Vec<Arc<ToolSpec>> =
             specs.filter(|spec| !spec.traits.unoffered && !is_hidden(&spec.name)).collect();
         let can_learn = specs.iter().any(|spec| spec.name == "LearnSkill");
-        let skills = if can_learn {
-            plugins::skills::prompt_block(&self.knowledge.skills)
-        } else {
-            String::new()
-        };
+        let skills = can_learn.then(|| plugins::skills::prompt_block(&self.knowledge.skills));
         let ingredients = Ingredients {
             model: answering.map_or("", |answering| &answering.model),
             cwd: &self.root.display().to_string(),
@@ -336,21 +329,11 @@ impl Workplace {
             tools: &specs,
             facts: &self.knowledge.facts.told(&specs),
             rules: &self.knowledge.rules,
-            skills: &skills,
-            style: answering
-                .map(|answering| assemble::prompt_style(&answering.profile))
-                .unwrap_or_default(),
+            skills: skills.as_deref().unwrap_or_default(),
+            style: answering.map(|it| assemble::prompt_style(&it.profile)).unwrap_or_default(),
         };
         prompt::agent_prompt(&ingredients, instructions)
     }
-}
-
-fn warning(text: String) -> EventKind {
-    EventKind::Notice { level: Level::Warning, text, hint: None, topic: None }
-}
-
-fn note(text: String) -> EventKind {
-    EventKind::Notice { level: Level::Info, text, hint: None, topic: None }
 }
 
 /// Copies the settings that depend on the model.
@@ -375,13 +358,9 @@ fn other_model(
 ) -> Option<(String, Arc<Model>)> {
     let answering = assemble::answering_model::with_model(assembly, answering, &name)?;
     let is_meant = || {
+        let (model, candidate) = (&answering.model, &answering.choice.candidate);
         assembly.is_configured(&["models", "aliases", &name])
-            || assemble::answering_model::registered(
-                assembly,
-                &answering.model,
-                &answering.choice.candidate,
-            )
-            .is_some()
+            || assemble::answering_model::registered(assembly, model, candidate).is_some()
     };
     if FAMILIAR.contains(&name.as_str()) && !is_meant() {
         return None;

@@ -36,12 +36,8 @@ pub(super) fn narrowed(at_hand: &[Arc<dyn Tool>], file: &AgentFile, root: &Path)
     let wanted = |tool: &&Arc<dyn Tool>| {
         file.tools.as_ref().is_none_or(|names| is_named(tool, names)) && !is_kept_back(tool)
     };
-    let missing = file
-        .tools
-        .iter()
-        .flatten()
-        .filter(|name| !at_hand.iter().any(|tool| fits(base(name), &tool.spec().name)));
-    let missing = missing.cloned().collect();
+    let has = |name: &str| at_hand.iter().any(|tool| fits(base(name), &tool.spec().name));
+    let missing = file.tools.iter().flatten().filter(|name| !has(name)).cloned().collect();
     let tools: Vec<_> = at_hand.iter().filter(wanted).cloned().collect();
     let (mut guard, mut named) = (ScopeGuard::default(), BTreeSet::new());
     for spec in tools.iter().map(|tool| tool.spec()) {

@@ -29,14 +29,8 @@ impl TrustedRoots {
 
 /// A sandbox that starts processes of trusted directories only while they are trusted.
 pub(crate) struct CheckedSandbox {
-    sandbox: Arc<dyn Sandbox>,
-    roots: Arc<TrustedRoots>,
-}
-
-impl CheckedSandbox {
-    pub(crate) fn new(sandbox: Arc<dyn Sandbox>, roots: Arc<TrustedRoots>) -> Self {
-        Self { sandbox, roots }
-    }
+    pub(crate) sandbox: Arc<dyn Sandbox>,
+    pub(crate) roots: Arc<TrustedRoots>,
 }
 
 impl Sandbox for CheckedSandbox {

@@ -69,26 +69,17 @@ pub(crate) fn parts(root: &Path) -> Result<Vec<Part>, String> {
 
 /// Follows a path from the root up to the first symlink.
 fn find(root: &Path, place: &str, parts: &mut Vec<Part>) -> Result<(), String> {
-    let mut path = String::new();
     let names: Vec<&str> = place.split('/').collect();
-    for (index, name) in names.iter().enumerate() {
-        if index > 0 {
-            path.push('/');
-        }
-        path.push_str(name);
-        let Ok(found) = root.join(&path).symlink_metadata() else {
-            return Ok(());
-        };
+    for index in 0..names.len() {
+        let path = names[..=index].join("/");
+        let Ok(found) = root.join(&path).symlink_metadata() else { return Ok(()) };
         if !found.is_dir() {
             let is_whole = index + 1 == names.len();
-            if is_whole || found.is_symlink() {
-                push(parts, path, &found)?;
-            }
-            return Ok(());
+            return if is_whole || found.is_symlink() { push(parts, path, &found) } else { Ok(()) };
         }
     }
     if surfaces::is_directory(place) {
-        walk(root, &path, 0, parts)?;
+        walk(root, place, 0, parts)?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The user's decisions about workspaces, in an append-only file in the configuration directory.
-//! Beside
-//! it is a copy of the files of each workspace that were decided on, to show later what changed.
+//! Beside it is a copy of the files of each workspace that were decided on, to show later what
+//! changed.
 
 use std::path::{Path, PathBuf};
 
