@@ -1,4 +1,4 @@
-//! Makes the parts of a conversation from what was configured.
+//! Builds the parts of a conversation from the configuration.
 
 pub(crate) mod answering_model;
 pub(crate) mod assembly;
@@ -52,13 +52,12 @@ use contract::skill::Skill;
 use contract::tool::Tool;
 use plugins::profiles::ModelProfile;
 
-use crate::assemble::answering_model::{AnsweringModel, cost_limit};
+use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::prompt_facts::PromptFacts;
 use crate::assemble::run_context::RunContext;
 use crate::output;
 
-/// All skills.
 pub(crate) fn skills(assembly: &Assembly, root: &Path) -> Vec<Skill> {
     let project: &[&str] = if assembly.has_project() {
         &[".claude/skills", ".agents/skills", ".brynhild/skills"]
@@ -76,22 +75,17 @@ pub(crate) fn skills(assembly: &Assembly, root: &Path) -> Vec<Skill> {
     found.skills
 }
 
-/// What models are told beside their task.
 #[derive(Default)]
 pub(crate) struct Knowledge {
-    /// The rules that hold here, as a block.
     pub(crate) rules: String,
-    /// All skills.
     pub(crate) skills: Vec<Skill>,
-    /// Facts about sandbox and machine.
     pub(crate) facts: PromptFacts,
 }
 
-/// The rules that hold here.
 pub(crate) fn rules(assembly: &Assembly, root: &Path) -> plugins::rules::Found {
     let places = plugins::rules::Places {
         global: assembly.loaded.config_dir.as_ref().map(|dir| dir.join("rules")),
-        // Without a project there is no directory whose rules would count.
+        // Without a project no directory has rules.
         root: if assembly.has_project() { root.to_owned() } else { PathBuf::new() },
         cwd: assembly.environment.cwd.clone(),
     };
@@ -106,7 +100,7 @@ fn report(problems: &[plugins::problem::Problem]) {
     }
 }
 
-/// The tools, as far as they are not switched off.
+/// The tools that are not disabled.
 pub(crate) fn tools(
     assembly: &Assembly,
     root: &Path,
@@ -115,22 +109,18 @@ pub(crate) fn tools(
 ) -> Vec<Arc<dyn Tool>> {
     let config = assembly.config();
     let is_off = |name: &str| config.tools.disabled.get(name).copied().unwrap_or(false);
-    // Without commands there are none in the background.
+    // Without Bash there are no background commands.
     let disabled = |name: &str| is_off(name) || (name == "Jobs" && is_off("Bash"));
     if disabled("__builtin__") {
         return Vec::new();
     }
+    let own_paths = config.tools.each.iter().filter(|(_, tool)| !tool.allowed_paths.is_empty());
+    let own_paths = own_paths.map(|(name, tool)| (name.clone(), tool.allowed_paths.clone()));
     let all = tools::all(&tools::Settings {
         root: root.to_owned(),
         home: assembly.environment.home.clone(),
         allowed_paths: config.sandbox.allowed_paths.clone(),
-        own_paths: config
-            .tools
-            .each
-            .iter()
-            .filter(|(_, tool)| !tool.allowed_paths.is_empty())
-            .map(|(name, tool)| (name.clone(), tool.allowed_paths.clone()))
-            .collect(),
+        own_paths: own_paths.collect(),
         readable_paths: permissions::readable(assembly),
         skills,
         activate_skill,
@@ -140,12 +130,11 @@ pub(crate) fn tools(
     all.into_iter().filter(|tool| !disabled(&tool.spec().name)).collect()
 }
 
-/// Whether nothing is asked about: the user has approved beforehand.
+/// Returns true if questions are answered with yes (`--yes` or yolo mode).
 pub(crate) fn asks_nothing(run: &RunContext) -> bool {
     run.global.yes || run.mode() == Mode::Yolo
 }
 
-/// The tools by name.
 pub(crate) fn registry(tools: Vec<Arc<dyn Tool>>, is_hidden: Option<IsHidden>) -> Registry {
     let (registry, clashes) = Registry::new(tools, is_hidden);
     for clash in clashes {
@@ -154,7 +143,7 @@ pub(crate) fn registry(tools: Vec<Arc<dyn Tool>>, is_hidden: Option<IsHidden>) -
     registry
 }
 
-/// The directories with skills outside of the project, which the model may read and run scripts of.
+/// Skill directories outside of the project, which the model may read and run scripts of.
 pub(crate) fn skill_directories(assembly: &Assembly) -> Vec<PathBuf> {
     let plugins = assembly.plugins().active().filter(|plugin| !plugin.manifest.skills.is_empty());
     let mut directories = own_skills(assembly);
@@ -165,7 +154,6 @@ pub(crate) fn skill_directories(assembly: &Assembly) -> Vec<PathBuf> {
     directories
 }
 
-/// The user's own directories of skills.
 fn own_skills(run: &RunContext) -> Vec<PathBuf> {
     let dir = run.loaded.config_dir.iter().map(|dir| dir.join("skills"));
     let homes = run.environment.home.iter();
@@ -174,16 +162,14 @@ fn own_skills(run: &RunContext) -> Vec<PathBuf> {
     dir.chain(others).collect()
 }
 
-/// The directories of skills that the environment names.
+/// The skill directories of `BRYNHILD_SKILL_PATH`.
 fn custom_skills(run: &RunContext) -> Vec<PathBuf> {
     let path = run.environment.variable("BRYNHILD_SKILL_PATH").unwrap_or_default();
     std::env::split_paths(path).filter(|path| !path.as_os_str().is_empty()).collect()
 }
 
-/// The key that limits the rounds of a turn.
 const ROUNDS_KEY: &str = "behavior.max_tool_rounds";
 
-/// How the conversation goes.
 pub(crate) fn settings(
     run: &RunContext,
     root: &Path,
@@ -202,6 +188,8 @@ pub(crate) fn settings(
     } else {
         ReasoningLevel::Auto
     };
+    let timeout = run.global.timeout;
+    let cost_limit = answering.and_then(|it| answering_model::cost_limit(run, &it.choice));
     let recovers = profile.enable_tool_recovery || profile.calls_by_text();
     Settings {
         request: RequestSettings {
@@ -236,14 +224,9 @@ pub(crate) fn settings(
             .then(|| u32::try_from(profile.max_similar_tool_calls).unwrap_or(u32::MAX)),
         max_calls: profile.max_tools_per_turn.and_then(|limit| usize::try_from(limit).ok()),
         budget: Budget {
-            cost_usd: answering
-                .and_then(|answering| cost_limit(run, &answering.choice))
-                .map(|most| Bound::new(most, "--max-cost")),
+            cost_usd: cost_limit.map(|most| Bound::new(most, "--max-cost")),
             tokens: run.global.max_tokens.map(|most| Bound::new(most, "--max-tokens")),
-            time: run
-                .global
-                .timeout
-                .map(|most| Bound::new(Duration::from_secs_f64(most), "--timeout")),
+            time: timeout.map(|most| Bound::new(Duration::from_secs_f64(most), "--timeout")),
             ..Budget::default()
         },
         approves_all: run.global.yes,
@@ -261,7 +244,6 @@ fn params(answering: &AnsweringModel) -> BTreeMap<String, serde_json::Value> {
     params
 }
 
-/// The system prompt.
 pub(crate) fn system(
     (run, root): (&RunContext, &Path),
     answering: &AnsweringModel,
@@ -285,20 +267,11 @@ pub(crate) fn system(
     })
 }
 
-/// The parts of a prompt that depend on a model.
 pub(crate) fn prompt_style(profile: &ModelProfile) -> PromptStyle<'_> {
     PromptStyle {
         before: profile.opening(),
         after: &profile.system_prompt_suffix,
         guidelines: profile.guidelines(),
         calls_by_text: profile.calls_by_text(),
-    }
-}
-
-/// Lifts the limit of rounds of an interactive session, if nobody set one.
-pub(crate) fn lift_round_limit(run: &RunContext, settings: &mut Settings) {
-    let is_set = run.is_configured(&["behavior", "max_tool_rounds"]);
-    if settings.rounds.name == ROUNDS_KEY && !is_set {
-        settings.rounds.most = u32::MAX;
     }
 }

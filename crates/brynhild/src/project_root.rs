@@ -123,12 +123,9 @@ fn check_shell_path(start: &Path, expansion: &Expansion) -> Result<(), NoProject
         Ok(_) if is_same(pwd, start) => return Ok(()),
         Ok(_) | Err(_) => {}
     }
-    match sandbox::cwd_moved_out(pwd, start, &sandbox_state(expansion)) {
-        None => Ok(()),
-        Some(within) => {
-            Err(NoProject::GoneSymlink { named: pwd.to_owned(), root: start.to_owned(), within })
-        }
-    }
+    let (named, root) = (pwd.to_owned(), start.to_owned());
+    let within = sandbox::cwd_moved_out(pwd, start, &sandbox_state(expansion));
+    within.map_or(Ok(()), |within| Err(NoProject::GoneSymlink { named, root, within }))
 }
 
 /// The path by which the shell entered `start`, else `start` itself.
@@ -200,9 +197,7 @@ fn is_mark(directory: &Path, marker: &str) -> bool {
 fn is_own(directory: &Path) -> bool {
     let user = rustix::process::geteuid().as_raw();
     let is_ours = |owner: u32| owner == user || owner == 0;
-    let Ok(found) = directory.metadata() else {
-        return false;
-    };
+    let Ok(found) = directory.metadata() else { return false };
     let is_sticky = found.mode() & 0o1000 != 0;
     let is_shared = found.mode() & 0o002 != 0 && (is_sticky || found.uid() != user);
     let mut marks = MARKERS.iter().chain([&REPOSITORY]);

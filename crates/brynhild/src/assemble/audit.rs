@@ -293,7 +293,7 @@ mod tests {
         let added: Entry = serde_json::from_slice(&last_line(&file).unwrap().unwrap()).unwrap();
         let first: Entry = serde_json::from_str(&line).unwrap();
         assert_eq!((added.detail.as_str(), added.before), ("d", first.hash));
-        // A line that is longer than any entry counts all the same.
+        // A line longer than any entry is hashed too.
         let long = "x".repeat(usize::try_from(TAIL).unwrap() + 1);
         fs::write(&file, format!("{line}{long}")).unwrap();
         audit.note("e", "f", None).unwrap();

@@ -1,4 +1,4 @@
-//! The list of a provider's models, kept for as long as its `cache_ttl` says.
+//! The cached list of a provider's models, valid for its `cache_ttl`.
 
 use std::fs;
 use std::path::PathBuf;

@@ -51,7 +51,7 @@ enum Purpose {
     /// A command, which fails if it cannot use its files.
     #[default]
     Command,
-    /// A conversation, which goes on if the home directory is broken.
+    /// A conversation, which continues if the home directory is broken.
     Conversation,
 }
 

@@ -18,30 +18,34 @@ use crate::exit::Problem;
 use crate::panics;
 
 /// A session to write to, with its history.
-pub(crate) struct Chosen {
+pub(crate) struct ChosenSession {
     pub(crate) id: SessionId,
-    pub(crate) keeping: Keeping,
+    pub(crate) storage: SessionStorage,
     pub(crate) log: Arc<dyn Log>,
     pub(crate) history: Vec<Event>,
     pub(crate) notices: Vec<EventKind>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Keeping {
-    Kept,
+pub(crate) enum SessionStorage {
+    Saved,
     Unsaved,
 }
 
 /// Opens or creates the session that the flags name.
-pub(crate) fn choose(run: &RunContext, root: &Path, no_save: bool) -> Result<Chosen, Problem> {
+pub(crate) fn choose(
+    run: &RunContext,
+    root: &Path,
+    no_save: bool,
+) -> Result<ChosenSession, Problem> {
     let chosen = open(run, root, no_save)?;
-    if chosen.keeping == Keeping::Kept {
+    if chosen.storage == SessionStorage::Saved {
         panics::in_session(&chosen.id);
     }
     Ok(chosen)
 }
 
-fn open(run: &RunContext, root: &Path, no_save: bool) -> Result<Chosen, Problem> {
+fn open(run: &RunContext, root: &Path, no_save: bool) -> Result<ChosenSession, Problem> {
     let global = &run.global;
     let existing = existing(run, root)?;
     if no_save || !run.config().session.auto_save && existing.is_none() {
@@ -68,7 +72,7 @@ fn open(run: &RunContext, root: &Path, no_save: bool) -> Result<Chosen, Problem>
 }
 
 /// A new session; unsaved if there is no place to save it.
-fn begun(run: &RunContext) -> Result<Chosen, Problem> {
+fn begun(run: &RunContext) -> Result<ChosenSession, Problem> {
     let name = run.global.session.as_deref();
     let text = match run.store() {
         Ok(store) => match created(&store, name) {
@@ -107,14 +111,14 @@ fn has_no_place(error: &FileError) -> bool {
     Errno::from_io_error(&error.source).is_some_and(|error| errors.contains(&error))
 }
 
-fn created(store: &Store, name: Option<&str>) -> Result<Chosen, Error> {
+fn created(store: &Store, name: Option<&str>) -> Result<ChosenSession, Error> {
     let log = match name {
         Some(name) => store.create(&SessionId::parse(name)?)?,
         None => store.create_named_for(Timestamp::now())?,
     };
     let id = log.id.clone();
-    let keeping = Keeping::Kept;
-    Ok(Chosen { id, keeping, log: Arc::new(log), history: Vec::new(), notices: Vec::new() })
+    let storage = SessionStorage::Saved;
+    Ok(ChosenSession { id, storage, log: Arc::new(log), history: Vec::new(), notices: Vec::new() })
 }
 
 fn existing(run: &RunContext, root: &Path) -> Result<Option<SessionId>, Problem> {
@@ -139,12 +143,12 @@ fn existing(run: &RunContext, root: &Path) -> Result<Option<SessionId>, Problem>
     Ok(None)
 }
 
-fn unsaved(id: SessionId) -> Chosen {
-    let keeping = Keeping::Unsaved;
-    Chosen { id, keeping, log: Arc::new(Unsaved), history: Vec::new(), notices: Vec::new() }
+fn unsaved(id: SessionId) -> ChosenSession {
+    let storage = SessionStorage::Unsaved;
+    ChosenSession { id, storage, log: Arc::new(Unsaved), history: Vec::new(), notices: Vec::new() }
 }
 
-fn continued(id: SessionId, opened: Opened) -> Result<Chosen, Problem> {
+fn continued(id: SessionId, opened: Opened) -> Result<ChosenSession, Problem> {
     let Some(log) = opened.log else {
         return Err(Problem::misuse(format!(
             "session {id} was written by a later version of Brynhild and can only be read"
@@ -157,8 +161,8 @@ fn continued(id: SessionId, opened: Opened) -> Result<Chosen, Problem> {
         .map(|damage| repaired(format!("the session's log is damaged: {damage}")))
         .collect();
     notices.extend(opened.cut.map(|cut| shortened(&cut, &opened.events)));
-    let keeping = Keeping::Kept;
-    Ok(Chosen { id, keeping, log: Arc::new(log), history: opened.events, notices })
+    let storage = SessionStorage::Saved;
+    Ok(ChosenSession { id, storage, log: Arc::new(log), history: opened.events, notices })
 }
 
 /// The notice that the model does not see the oldest part of a very long history. The log keeps it.

@@ -34,7 +34,7 @@ use crate::assemble::hooks::{self, HookAgentInputs, HookAgents, HookInputs};
 use crate::assemble::prompt_facts::PromptFacts;
 use crate::assemble::role::{self, OpenRole, persona};
 use crate::assemble::run_context::RunContext;
-use crate::assemble::session_choice::Chosen;
+use crate::assemble::session_choice::ChosenSession;
 use crate::assemble::skill_grants::Grants;
 use crate::assemble::{self, Knowledge, audit, mcp, permissions, plugin_env, subagents, undo};
 use crate::exit::Problem;
@@ -207,9 +207,12 @@ impl Setup {
         Ok(setup)
     }
 
-    /// Lifts the round limit of an interactive session, if nobody set one.
+    /// Lifts the round limit of an interactive session, unless one is configured.
     pub(crate) fn lift_round_limit(&mut self, run: &RunContext) {
-        assemble::lift_round_limit(run, &mut self.settings);
+        let is_set = run.is_configured(&["behavior", "max_tool_rounds"]);
+        if self.settings.rounds.name == assemble::ROUNDS_KEY && !is_set {
+            self.settings.rounds.most = u32::MAX;
+        }
     }
 
     pub(crate) async fn for_single_call(
@@ -348,9 +351,9 @@ pub(crate) struct Opening {
     pub(crate) snapshots: Option<Arc<SessionSnapshots>>,
 }
 
-pub(crate) fn beginning(assembly: &Assembly, root: &Path, chosen: Chosen) -> Opening {
-    let snapshots = undo::keeping(assembly, root, &chosen);
-    let Chosen { id, history, notices, log, .. } = chosen;
+pub(crate) fn beginning(assembly: &Assembly, root: &Path, chosen: ChosenSession) -> Opening {
+    let snapshots = undo::saved_snapshots(assembly, root, &chosen);
+    let ChosenSession { id, history, notices, log, .. } = chosen;
     let beginning = Beginning { session: id, history, notices, share: Share::Whole };
     Opening { log, beginning, snapshots }
 }

@@ -13,10 +13,9 @@ use std::sync::Arc;
 
 use contract::tool::Tool;
 
-use crate::assemble::Knowledge;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
-use crate::output;
+use crate::assemble::{Knowledge, report};
 pub(crate) use agent_list::{Agent, AgentList, Kind, PLAIN};
 pub(crate) use subagent_run::{FAMILIAR, Persona, Workplace, tighten};
 use task::Task;
@@ -33,9 +32,7 @@ pub(crate) fn tool(
         return None;
     }
     let list = AgentList::find(assembly);
-    for problem in &list.problems {
-        output::warning(&format!("{problem} ({})", problem.hint));
-    }
+    report(&list.problems);
     let workplace = Workplace::new(assembly, root, (answering, Arc::clone(knowledge)), &list);
     Some(Arc::new(Task::new(list, workplace)))
 }

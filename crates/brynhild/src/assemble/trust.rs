@@ -22,7 +22,7 @@ pub(crate) use snapshot::{Kind, Snapshot};
 pub(crate) use store::{Decision, PluginGuard, Record, Store};
 
 use process_check::TrustedRoots;
-use snapshot::{Entry, Part};
+use snapshot::{CoveredFile, Entry};
 use store::TrustedCopy;
 use surfaces::Effect;
 
@@ -56,7 +56,7 @@ impl Trusted {
     }
 
     fn of(root: &Path, config_dir: &Path, snapshot: &Snapshot) -> Self {
-        let is_read = |part: &Part| {
+        let is_read = |part: &CoveredFile| {
             let is_configuration = part.surface().effect == Effect::Sets
                 || [HOOKS, SERVERS].contains(&part.path.as_str())
                 || [".claude/", ".brynhild/agents/"].iter().any(|it| part.path.starts_with(it));
@@ -120,7 +120,7 @@ impl Stale {
 /// The user's decision about a workspace, compared with its files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProjectTrust {
-    parts: Vec<Part>,
+    parts: Vec<CoveredFile>,
     state: State,
     problem: Option<String>,
 }
@@ -249,7 +249,7 @@ impl ProjectTrust {
         if self.trusted().is_some() {
             return Vec::new();
         }
-        let is_ignored = |part: &&Part| match part.surface().effect {
+        let is_ignored = |part: &&CoveredFile| match part.surface().effect {
             Effect::Runs => true,
             Effect::Sets => loaded.untrusted.iter().any(|held| held.file.ends_with(&part.path)),
             Effect::Inert => false,

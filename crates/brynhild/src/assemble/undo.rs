@@ -19,7 +19,7 @@ use similar::{ChangeTag, TextDiff};
 use tui::host::FileChange as ShownChange;
 
 use crate::assemble::assembly::Assembly;
-use crate::assemble::session_choice::{Chosen, Keeping};
+use crate::assemble::session_choice::{ChosenSession, SessionStorage};
 use crate::exit::{Exit, Problem};
 use crate::output::question::one_line;
 
@@ -32,12 +32,12 @@ pub(crate) enum Detail {
 }
 
 /// The snapshots of a session that is saved.
-pub(crate) fn keeping(
+pub(crate) fn saved_snapshots(
     assembly: &Assembly,
     root: &Path,
-    chosen: &Chosen,
+    chosen: &ChosenSession,
 ) -> Option<Arc<SessionSnapshots>> {
-    let is_kept = chosen.keeping == Keeping::Kept && assembly.config().undo.enabled;
+    let is_kept = chosen.storage == SessionStorage::Saved && assembly.config().undo.enabled;
     is_kept.then(|| keeper(assembly, root, &chosen.id))?.ok().map(Arc::new)
 }
 

@@ -18,7 +18,7 @@ use crate::assemble::assembly::Assembly;
 use crate::assemble::named_file;
 use crate::assemble::prompt_source::{self, PromptSource};
 use crate::assemble::run_context::RunContext;
-use crate::assemble::session_choice::{self, Keeping};
+use crate::assemble::session_choice::{self, SessionStorage};
 use crate::assemble::setup::{self, Setup};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::json::Json;
@@ -48,8 +48,8 @@ pub(crate) async fn run(assembly: &Assembly, args: &ChatArgs) -> Outcome {
     }
     tell_missing_theme(assembly);
     let log = log(assembly, args)?;
-    let (id, keeping) = (chosen.id.clone(), chosen.keeping);
-    let is_wanted = args.markdown_output.is_some() && keeping == Keeping::Unsaved;
+    let (id, storage) = (chosen.id.clone(), chosen.storage);
+    let is_wanted = args.markdown_output.is_some() && storage == SessionStorage::Unsaved;
     let before = is_wanted.then(|| chosen.history.clone());
     if let Some(skill) = skill {
         setup.grants.activate(&skill.name);
@@ -57,7 +57,7 @@ pub(crate) async fn run(assembly: &Assembly, args: &ChatArgs) -> Outcome {
     let background = setup.background.clone();
     let opening = setup::beginning(assembly, &root, chosen);
     let conversation = setup.open(assembly, &root, Some(&answering), opening)?;
-    let mut view = view(assembly, assembly.global.verbose, keeping, prompt.as_json());
+    let mut view = view(assembly, assembly.global.verbose, storage, prompt.as_json());
     let mut tee = Tee::new(view.as_mut(), log, before);
     let shown = frontends::run(conversation, Input::Prompt(prompt.content), &mut tee).await;
     background.close().await;
@@ -143,7 +143,7 @@ async fn piped() -> Result<String, Problem> {
 pub(crate) fn view(
     assembly: &Assembly,
     verbose: bool,
-    keeping: Keeping,
+    storage: SessionStorage,
     prompt: Value,
 ) -> Box<dyn View> {
     match assembly.format() {
@@ -163,7 +163,7 @@ pub(crate) fn view(
                 verbose: verbose || behavior.verbose,
                 show_thinking: behavior.show_thinking,
                 show_cost: assembly.global.show_cost || behavior.show_cost && shows_activity,
-                keeping,
+                storage,
                 theme: assembly.theme(),
                 palette: assembly.palette(),
                 error_palette: if terminal.stderr { assembly.palette() } else { Palette::plain() },

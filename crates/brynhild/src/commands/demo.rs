@@ -49,7 +49,7 @@ async fn play(assembly: &Assembly, directory: &Path, model: &str, prompt: &str) 
     let answering = Arc::new(assemble::answering_model::answering(&assembly).await?);
     let setup = Setup::new(&assembly, &args, directory, &answering).await?;
     let chosen = session_choice::choose(&assembly, directory, args.no_save)?;
-    let keeping = chosen.keeping;
+    let storage = chosen.storage;
     let background = setup.background.clone();
     let conversation = setup.open(
         &assembly,
@@ -57,7 +57,7 @@ async fn play(assembly: &Assembly, directory: &Path, model: &str, prompt: &str) 
         Some(&answering),
         setup::beginning(&assembly, directory, chosen),
     )?;
-    let mut view = chat::view(&assembly, true, keeping, Value::Null);
+    let mut view = chat::view(&assembly, true, storage, Value::Null);
     let input = Input::Prompt(prompt.to_owned());
     let shown = frontends::run(conversation, input, view.as_mut()).await;
     background.close().await;

@@ -22,7 +22,7 @@ use crate::assemble;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
-use crate::assemble::session_choice::{self, Keeping};
+use crate::assemble::session_choice::{self, SessionStorage};
 use crate::assemble::setup::{self, BackgroundServices, Reload, Setup};
 use crate::assemble::themes;
 use crate::assemble::trust::Decision;
@@ -181,7 +181,7 @@ struct OpenConversation {
     background: BackgroundServices,
     snapshots: Option<Arc<SessionSnapshots>>,
     id: SessionId,
-    keeping: Keeping,
+    storage: SessionStorage,
     before: Vec<Event>,
 }
 
@@ -194,7 +194,7 @@ async fn open(assembly: &Assembly) -> Result<OpenConversation, Problem> {
     setup.lift_round_limit(assembly);
     let chosen = session_choice::choose(assembly, &root, args.no_save)?;
     let watch = setup.watch(assembly);
-    let (id, keeping) = (chosen.id.clone(), chosen.keeping);
+    let (id, storage) = (chosen.id.clone(), chosen.storage);
     let before = chosen.history.clone();
     let background = setup.background.clone();
     let opening = setup::beginning(assembly, &root, chosen);
@@ -207,7 +207,7 @@ async fn open(assembly: &Assembly) -> Result<OpenConversation, Problem> {
         background,
         snapshots,
         id,
-        keeping,
+        storage,
         before,
     })
 }
@@ -233,7 +233,7 @@ async fn show(
         background,
         snapshots,
         id,
-        keeping,
+        storage,
         before,
     } = opened;
     app.replay(&before);
@@ -243,7 +243,7 @@ async fn show(
     let log = chat::log(assembly, &ChatArgs::default())?.map(BackgroundLog::start);
     let state =
         TurnState { mode: assembly.mode(), has_begun: !before.is_empty(), ..TurnState::default() };
-    let unsaved = RefCell::new((keeping == Keeping::Unsaved).then_some(before));
+    let unsaved = RefCell::new((storage == SessionStorage::Unsaved).then_some(before));
     let requests = Arc::new(Requests {
         assembly: Arc::clone(assembly),
         answering,
@@ -251,7 +251,7 @@ async fn show(
         background,
         snapshots,
         id,
-        keeping,
+        storage,
         state: Mutex::new(state),
     });
     let host = ConversationHost {
@@ -274,7 +274,7 @@ async fn show(
         log.close().await;
     }
     requests.background.close().await;
-    let is_kept = keeping == Keeping::Kept && requests.state().has_begun;
+    let is_kept = storage == SessionStorage::Saved && requests.state().has_begun;
     Ok(Departure { leave: leave?, session: is_kept.then(|| requests.id.to_string()) })
 }
 

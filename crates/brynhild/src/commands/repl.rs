@@ -25,7 +25,7 @@ use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp;
 use crate::assemble::role::{self, OpenRole};
 use crate::assemble::run_context::RunContext;
-use crate::assemble::session_choice::{self, Keeping};
+use crate::assemble::session_choice::{self, SessionStorage};
 use crate::assemble::setup::{self, BackgroundServices, Reload, Setup};
 use crate::assemble::undo::{self, Detail};
 use crate::exit::{Exit, Outcome, Problem};
@@ -174,7 +174,7 @@ struct Session<'a> {
     snapshots: Option<Arc<SessionSnapshots>>,
     view: Tee<'a>,
     id: String,
-    keeping: Keeping,
+    storage: SessionStorage,
     usage: Usage,
     mode: Mode,
     /// Whether there is anything to go on with.
@@ -205,9 +205,9 @@ impl Talk<'_> {
         }
         let chosen = session_choice::choose(assembly, &root, args.no_save)?;
         let watch = setup.watch(assembly);
-        let (id, keeping) = (chosen.id.to_string(), chosen.keeping);
+        let (id, storage) = (chosen.id.to_string(), chosen.storage);
         let has_begun = !chosen.history.is_empty();
-        let before = (keeping == Keeping::Unsaved).then(|| chosen.history.clone());
+        let before = (storage == SessionStorage::Unsaved).then(|| chosen.history.clone());
         let background = setup.background.clone();
         let setup_role = setup.role.clone();
         let opening = setup::beginning(assembly, &root, chosen);
@@ -217,7 +217,7 @@ impl Talk<'_> {
         let mut view: Box<dyn View> = if role.is_some() {
             Box::new(Quiet::new(assembly))
         } else {
-            chat::view(assembly, assembly.global.verbose, keeping, Value::Null)
+            chat::view(assembly, assembly.global.verbose, storage, Value::Null)
         };
         let log = chat::log(assembly, &args)?;
         let mut session = Session {
@@ -227,7 +227,7 @@ impl Talk<'_> {
             snapshots,
             view: Tee::new(view.as_mut(), log, before),
             id,
-            keeping,
+            storage,
             usage: Usage::default(),
             mode: assembly.mode(),
             has_begun,
@@ -240,10 +240,10 @@ impl Talk<'_> {
         };
         self.greet();
         let next = self.lines(&mut session, first, exit).await;
-        let Session { conversation, mut view, id, keeping, has_begun, has_failed, .. } = session;
+        let Session { conversation, mut view, id, storage, has_begun, has_failed, .. } = session;
         frontends::part(conversation, &mut view, has_failed).await;
         background.close().await;
-        let is_kept = keeping == Keeping::Kept && has_begun;
+        let is_kept = storage == SessionStorage::Saved && has_begun;
         if matches!(next, Ok(Next::End)) && is_kept && assembly.environment.terminal.stdin {
             output::hint(&format!("Session saved: {id}"));
         }
@@ -341,7 +341,7 @@ impl Talk<'_> {
                 let facts = || Facts {
                     tools: &present.tools,
                     usage: &session.usage,
-                    session: id.as_ref().filter(|_| session.keeping == Keeping::Kept),
+                    session: id.as_ref().filter(|_| session.storage == SessionStorage::Saved),
                     mode: session.mode,
                     policy: Some(present.policy.as_ref()),
                 };
@@ -568,10 +568,10 @@ impl Session<'_> {
 
     /// The session to go on with, where another conversation takes over.
     fn continued(&self, command: &str) -> Result<Option<String>, Problem> {
-        match (self.has_begun, self.keeping) {
+        match (self.has_begun, self.storage) {
             (false, _) => Ok(None),
-            (true, Keeping::Kept) => Ok(Some(self.id.clone())),
-            (true, Keeping::Unsaved) => {
+            (true, SessionStorage::Saved) => Ok(Some(self.id.clone())),
+            (true, SessionStorage::Unsaved) => {
                 let what = format!("`{command}` would lose this conversation, which is not kept");
                 Err(Problem::misuse(what).hint("start again with the model you want"))
             }

@@ -76,7 +76,7 @@ pub(crate) async fn run(assembly: &Assembly, args: &RunArgs) -> Outcome {
     let setup = Setup::new(assembly, &chat, &root, &answering).await?;
     let opened = setup.role.clone();
     let chosen = session_choice::choose(assembly, &root, false)?;
-    let (id, keeping) = (chosen.id.clone(), chosen.keeping);
+    let (id, storage) = (chosen.id.clone(), chosen.storage);
     let log = super::chat::log(assembly, &chat)?;
     let background = setup.background.clone();
     let opening = setup::beginning(assembly, &root, chosen);
@@ -85,7 +85,7 @@ pub(crate) async fn run(assembly: &Assembly, args: &RunArgs) -> Outcome {
     let mut view: Box<dyn View> = if wants_json || has_schema {
         Box::new(Quiet::new(assembly))
     } else {
-        super::chat::view(assembly, assembly.global.verbose, keeping, Value::Null)
+        super::chat::view(assembly, assembly.global.verbose, storage, Value::Null)
     };
     let mut tee = Tee::new(view.as_mut(), log, None);
     let shown = frontends::run(conversation, Input::Prompt(prompt), &mut tee).await;

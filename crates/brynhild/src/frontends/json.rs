@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use async_trait::async_trait;
 use contract::event::{Event, EventKind, Level, Outcome};
-use serde_json::{Map, Value, json};
+use contract::message::ToolCall;
+use serde_json::{Value, json};
 
 use super::View;
 use super::verdict::Verdict;
@@ -59,34 +60,41 @@ fn answer(verdict: &Verdict, prompt: &Value) -> Value {
     if usage.estimated {
         object["usage"]["estimated"] = true.into();
     }
-    let Some(fields) = object.as_object_mut() else { return object };
+    let mut add = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            object[name] = value;
+        }
+    };
+    let call = |call: &ToolCall| {
+        let is_recovered = call.id.is_recovered();
+        json!({"tool": call.name, "input": call.args, "recovered": is_recovered, "id": call.id})
+    };
+    let mut errors = verdict.errors.clone();
     if let Some(Outcome::Finished(finish)) = &verdict.outcome {
-        fields.insert("finish".into(), json!(finish));
+        add("finish", Some(json!(finish)));
     }
-    if !verdict.calls.is_empty() {
-        let call = |call: &contract::message::ToolCall| {
-            let is_recovered = call.id.is_recovered();
-            json!({
-                "tool": call.name, "input": call.args, "recovered": is_recovered, "id": call.id,
-            })
-        };
-        fields.insert("tool_calls".into(), verdict.calls.iter().map(call).collect());
-        fields.insert("tool_results".into(), verdict.results.iter().map(result).collect());
+    let has_calls = !verdict.calls.is_empty();
+    add("tool_calls", has_calls.then(|| verdict.calls.iter().map(call).collect()));
+    add("tool_results", has_calls.then(|| verdict.results.iter().map(result).collect()));
+    add("prompt_source", Some(prompt.clone()).filter(|prompt| !prompt.is_null()));
+    match &verdict.outcome {
+        Some(Outcome::Limited { limit, value, told }) => {
+            errors.push(format!("a limit was reached: {told}"));
+            add("limit", Some(json!(limit)));
+            add("limit_value", Some(value.clone()));
+        }
+        Some(Outcome::Stuck { why }) => errors.push(format!("the model goes in circles: {why}")),
+        _ => {}
     }
-    if !prompt.is_null() {
-        fields.insert("prompt_source".into(), prompt.clone());
+    match errors.as_slice() {
+        [] => {}
+        [error] => add("error", Some(json!(error))),
+        several => add("errors", Some(json!(several))),
     }
-    errors(verdict, fields);
-    if let Some(cost) = usage.cost_usd {
-        fields.insert("cost_usd".into(), json!(cost));
-    }
-    if usage.unpriced {
-        fields.insert("cost_incomplete".into(), json!(true));
-    }
-    if let Some(tokens) = usage.reasoning_tokens {
-        fields.insert("reasoning_tokens".into(), json!(tokens));
-    }
-    fields.insert("exit_code".into(), json!(verdict.exit().code()));
+    add("cost_usd", usage.cost_usd.map(Value::from));
+    add("cost_incomplete", usage.unpriced.then(|| json!(true)));
+    add("reasoning_tokens", usage.reasoning_tokens.map(Value::from));
+    add("exit_code", Some(json!(verdict.exit().code())));
     object
 }
 
@@ -98,29 +106,8 @@ pub(crate) fn result(result: &super::verdict::CallResult) -> Value {
         "id": result.id,
         "outcome": result.outcome,
     });
-    if let (Some(error), Some(fields)) = (&result.output.error, object.as_object_mut()) {
-        fields.insert("error".into(), json!(error));
+    if let Some(error) = &result.output.error {
+        object["error"] = json!(error);
     }
     object
-}
-
-fn errors(verdict: &Verdict, fields: &mut Map<String, Value>) {
-    let mut errors = verdict.errors.clone();
-    if let Some(Outcome::Limited { limit, value, told }) = &verdict.outcome {
-        errors.push(format!("a limit was reached: {told}"));
-        fields.insert("limit".into(), json!(limit));
-        fields.insert("limit_value".into(), value.clone());
-    }
-    if let Some(Outcome::Stuck { why }) = &verdict.outcome {
-        errors.push(format!("the model goes in circles: {why}"));
-    }
-    match errors.as_slice() {
-        [] => {}
-        [error] => {
-            fields.insert("error".into(), json!(error));
-        }
-        several => {
-            fields.insert("errors".into(), json!(several));
-        }
-    }
 }

@@ -24,7 +24,7 @@ use serde_json::Value;
 use super::View;
 use super::nested::{self, Nesting};
 use super::verdict::Verdict;
-use crate::assemble::session_choice::Keeping;
+use crate::assemble::session_choice::SessionStorage;
 use crate::output;
 use crate::output::style::{Palette, paint};
 use crate::output::{question, status_line};
@@ -43,7 +43,7 @@ pub(crate) struct Options {
     pub(crate) verbose: bool,
     pub(crate) show_thinking: bool,
     pub(crate) show_cost: bool,
-    pub(crate) keeping: Keeping,
+    pub(crate) storage: SessionStorage,
     pub(crate) theme: Theme,
     /// For standard output.
     pub(crate) palette: Palette,
@@ -464,9 +464,11 @@ impl View for Plain {
             }
             Some(Outcome::Limited { told, .. }) => {
                 let text = format!("stopped: a limit was reached: {told}");
-                let hint = match self.options.keeping {
-                    Keeping::Kept => "`brynhild chat --continue \"continue\"` goes on, or raise it",
-                    Keeping::Unsaved => "raise it",
+                let hint = match self.options.storage {
+                    SessionStorage::Saved => {
+                        "`brynhild chat --continue \"continue\"` goes on, or raise it"
+                    }
+                    SessionStorage::Unsaved => "raise it",
                 };
                 self.notice(Level::Error, &text, Some(hint))?;
             }
@@ -475,9 +477,9 @@ impl View for Plain {
                 self.notice(Level::Error, &text, Some("say what it should do instead"))?;
             }
             Some(Outcome::Cancelled) => {
-                let text = match self.options.keeping {
-                    Keeping::Kept => "interrupted; the session is kept",
-                    Keeping::Unsaved => "interrupted",
+                let text = match self.options.storage {
+                    SessionStorage::Saved => "interrupted; the session is kept",
+                    SessionStorage::Unsaved => "interrupted",
                 };
                 self.notice(Level::Warning, text, None)?;
             }

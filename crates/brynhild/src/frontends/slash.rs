@@ -3,7 +3,6 @@
 
 pub(crate) mod filled;
 mod local;
-mod once;
 mod shown;
 
 use std::path::{Path, PathBuf};
@@ -20,17 +19,20 @@ use contract::tool::ToolSpec;
 use plugins::claude::Expanded;
 use plugins::commands::{Blanks, Places, Rank, Table, Variable};
 use plugins::problem::Problem as Fault;
+use python_host::Missing;
+use serde_json::json;
 use sessions::snapshots::OnConflict;
 
+use crate::args::OutputFormat;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::mcp;
 use crate::assemble::permissions::remembered;
 use crate::assemble::run_context::RunContext;
+use crate::assemble::setup::{self, ToolListing};
 use crate::assemble::undo::Detail;
+use crate::assemble::{mcp, workers};
 use crate::exit::Problem;
 use crate::{assemble, output};
 
-pub(crate) use once::{Once, once};
 pub(crate) use shown::sentence;
 
 pub(crate) struct Builtin {
@@ -399,6 +401,48 @@ fn skill(assembly: &Assembly, rest: &str) -> Expansion {
     };
     let text = format!("{}\n\n{request}", plugins::skills::activation(&skill));
     Expansion::Prompt { text, skill: Some(skill) }
+}
+
+pub(crate) enum Once {
+    AsIs,
+    Prompt {
+        text: String,
+        skill: Option<Skill>,
+    },
+    /// It was a command, which has run.
+    Done,
+}
+
+pub(crate) async fn once(assembly: &Assembly, words: &str) -> Result<Once, Problem> {
+    let Some(slash) = parse(words) else { return Ok(Once::AsIs) };
+    if workers::has_packages(assembly) {
+        assembly.workers(Missing::Install).await?;
+    }
+    if let Some(text) = mcp::prompt(assembly, slash.name, slash.rest).await? {
+        return Ok(Once::Prompt { text, skill: None });
+    }
+    let (mut tools, usage, mode) = (Vec::new(), Usage::default(), assembly.mode());
+    if slash.name.eq_ignore_ascii_case("tools") {
+        tools = setup::known_tools(assembly, ToolListing::List).await?.specs().to_vec();
+    }
+    let facts = || Facts { tools: &tools, usage: &usage, session: None, mode, policy: None };
+    match expand(assembly, slash, facts).await? {
+        Expansion::AsIs => Ok(Once::AsIs),
+        Expansion::Prompt { text, skill } => Ok(Once::Prompt { text, skill }),
+        Expansion::Show(text) => {
+            if assembly.format() == OutputFormat::Text {
+                output::line(text.trim_end())?;
+            } else {
+                output::json(&json!({"command": slash.name, "text": text}))?;
+            }
+            Ok(Once::Done)
+        }
+        Expansion::Control(control) => {
+            let (name, hint) = control.alternative();
+            let what = format!("`/{name}` needs a conversation, and this is a single prompt");
+            Err(Problem::misuse(what).hint(hint))
+        }
+    }
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ use super::tee::BackgroundLog;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::permissions::remembered;
-use crate::assemble::session_choice::Keeping;
+use crate::assemble::session_choice::SessionStorage;
 use crate::assemble::setup::{BackgroundServices, Reload};
 use crate::assemble::undo::{self, Detail};
 use crate::assemble::{mcp, themes};
@@ -59,7 +59,7 @@ pub(crate) struct Requests {
     pub(crate) background: BackgroundServices,
     pub(crate) snapshots: Option<Arc<SessionSnapshots>>,
     pub(crate) id: SessionId,
-    pub(crate) keeping: Keeping,
+    pub(crate) storage: SessionStorage,
     pub(crate) state: Mutex<TurnState>,
 }
 
@@ -300,7 +300,7 @@ impl Requests {
         let present = self.watch.present().await;
         let assembly = present.assembly.as_deref().unwrap_or(&self.assembly);
         let TurnState { usage, mode, .. } = self.state().clone();
-        let session = (self.keeping == Keeping::Kept).then_some(&self.id);
+        let session = (self.storage == SessionStorage::Saved).then_some(&self.id);
         let policy = Some(present.policy.as_ref());
         let facts = || slash::Facts { tools: &present.tools, usage: &usage, session, mode, policy };
         let expansion = match mcp::prompt(assembly, slash.name, slash.rest).await? {
@@ -393,7 +393,7 @@ impl Requests {
 
     /// Refuses to lose an unsaved conversation.
     fn can_go_on(&self, command: &str) -> Result<(), Problem> {
-        if self.state().has_begun && self.keeping == Keeping::Unsaved {
+        if self.state().has_begun && self.storage == SessionStorage::Unsaved {
             let what = format!("`{command}` would lose this conversation, which is not kept");
             return Err(Problem::misuse(what).hint("start again with the model you want"));
         }

@@ -15,7 +15,6 @@ pub(crate) struct Verdict {
     pub(crate) outcome: Option<Outcome>,
     pub(crate) usage: Usage,
     pub(crate) calls: Vec<ToolCall>,
-    /// Calls and results are kept only if the view shows them at the end.
     pub(crate) results: Vec<CallResult>,
     pub(crate) errors: Vec<String>,
     /// True if a call failed.

@@ -79,9 +79,9 @@ pub(crate) struct Persona {
     pub(crate) guard: Option<Arc<dyn Hook>>,
     pub(crate) is_hidden: Option<IsHidden>,
     pub(crate) system: String,
-    /// What the file asks for and does not get.
+    /// Warnings about tools, skills and models that the file names and that do not exist.
     pub(crate) remarks: Vec<String>,
-    /// What the file tries to withhold and does not.
+    /// Warnings about names in `disallowedTools` that match no tool.
     pub(crate) slips: Vec<String>,
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use files::path::normalize;
 
 use super::command_lines::{Start, command_lines};
-use super::snapshot::{Entry, Kind, Part};
+use super::snapshot::{CoveredFile, Entry, Kind};
 
 const INTERPRETERS: [&str; 13] = [
     "sh", "bash", "dash", "zsh", "ksh", "fish", "python", "python3", "node", "ruby", "perl", "php",
@@ -20,7 +20,7 @@ const DIRECTORIES: [&str; 3] = ["CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT", "BRY
 /// Characters by which a shell does more than start one program.
 const METACHARACTERS: &str = "$`|&;<>(){}[]*?~!#\n\\=";
 
-pub(super) fn covered(root: &Path, entries: &[Entry]) -> BTreeSet<Part> {
+pub(super) fn covered(root: &Path, entries: &[Entry]) -> BTreeSet<CoveredFile> {
     let mut parts = BTreeSet::new();
     for (entry, _, start) in starts(entries) {
         parts.extend(files(root, &entry.part.path, &start));
@@ -77,7 +77,7 @@ fn first_file(words: &[String]) -> Option<String> {
 }
 
 /// The file that a command line of `source` names, with the symlinks on the way to it.
-fn files(root: &Path, source: &str, start: &Start) -> Vec<Part> {
+fn files(root: &Path, source: &str, start: &Start) -> Vec<CoveredFile> {
     let (Some(script), _) = script(start) else { return Vec::new() };
     let mut directories = vec![root.to_owned()];
     if let Start::Words { directory: Some(directory), .. } = start {
@@ -97,14 +97,14 @@ fn files(root: &Path, source: &str, start: &Start) -> Vec<Part> {
     parts
 }
 
-fn resolved(root: &Path, path: &Path) -> Option<Vec<Part>> {
+fn resolved(root: &Path, path: &Path) -> Option<Vec<CoveredFile>> {
     let within = path.strip_prefix(root).ok()?;
     let real = path.canonicalize().ok().filter(|real| real.is_file())?;
     let part = |path: &Path, kind| {
         let path = path.strip_prefix(root).ok()?.to_str()?.to_owned();
-        Some(Part { path, kind, is_named: true })
+        Some(CoveredFile { path, kind, is_named: true })
     };
-    let mut parts: Vec<Part> = part(&real, Kind::File).into_iter().collect();
+    let mut parts: Vec<CoveredFile> = part(&real, Kind::File).into_iter().collect();
     let mut place = root.to_owned();
     for name in within.components() {
         place.push(name);

@@ -18,7 +18,7 @@ const MAX_DEPTH: usize = 32;
 
 /// A file without its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Part {
+pub(crate) struct CoveredFile {
     pub(crate) path: String,
     pub(crate) kind: Kind,
     /// True if it is covered only because a command line names it.
@@ -36,7 +36,7 @@ pub(crate) enum Kind {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    pub(crate) part: Part,
+    pub(crate) part: CoveredFile,
     pub(crate) mode: u32,
     pub(crate) hash: String,
     /// The target of a symlink.
@@ -49,7 +49,7 @@ pub(crate) struct Snapshot {
     pub(crate) hash: String,
 }
 
-impl Part {
+impl CoveredFile {
     pub(super) fn surface(&self) -> &'static Surface {
         let other = if self.is_named { &surfaces::NAMED } else { &surfaces::LINK };
         surfaces::of(&self.path).filter(|_| !self.is_named).unwrap_or(other)
@@ -57,7 +57,7 @@ impl Part {
 }
 
 /// Lists the surface files without opening one.
-pub(crate) fn parts(root: &Path) -> Result<Vec<Part>, String> {
+pub(crate) fn parts(root: &Path) -> Result<Vec<CoveredFile>, String> {
     let mut parts = Vec::new();
     for place in surfaces::places() {
         find(root, place, &mut parts)?;
@@ -68,7 +68,7 @@ pub(crate) fn parts(root: &Path) -> Result<Vec<Part>, String> {
 }
 
 /// Follows a path from the root up to the first symlink.
-fn find(root: &Path, place: &str, parts: &mut Vec<Part>) -> Result<(), String> {
+fn find(root: &Path, place: &str, parts: &mut Vec<CoveredFile>) -> Result<(), String> {
     let names: Vec<&str> = place.split('/').collect();
     for index in 0..names.len() {
         let path = names[..=index].join("/");
@@ -84,7 +84,12 @@ fn find(root: &Path, place: &str, parts: &mut Vec<Part>) -> Result<(), String> {
     Ok(())
 }
 
-fn walk(root: &Path, directory: &str, depth: usize, parts: &mut Vec<Part>) -> Result<(), String> {
+fn walk(
+    root: &Path,
+    directory: &str,
+    depth: usize,
+    parts: &mut Vec<CoveredFile>,
+) -> Result<(), String> {
     if depth > MAX_DEPTH {
         return Err(format!("{directory} has more than {MAX_DEPTH} levels of directories"));
     }
@@ -110,7 +115,7 @@ fn walk(root: &Path, directory: &str, depth: usize, parts: &mut Vec<Part>) -> Re
     Ok(())
 }
 
-fn push(parts: &mut Vec<Part>, path: String, found: &Metadata) -> Result<(), String> {
+fn push(parts: &mut Vec<CoveredFile>, path: String, found: &Metadata) -> Result<(), String> {
     let kind = if found.is_symlink() {
         Kind::Link
     } else if found.is_file() {
@@ -126,7 +131,7 @@ fn push(parts: &mut Vec<Part>, path: String, found: &Metadata) -> Result<(), Str
     if parts.len() >= MAX_FILES {
         return Err(format!("there are more than {MAX_FILES} files"));
     }
-    parts.push(Part { path, kind, is_named: false });
+    parts.push(CoveredFile { path, kind, is_named: false });
     Ok(())
 }
 
@@ -164,11 +169,11 @@ impl Entry {
     }
 }
 
-fn read(root: &Path, parts: Vec<Part>, left: &mut u64) -> Result<Vec<Entry>, String> {
+fn read(root: &Path, parts: Vec<CoveredFile>, left: &mut u64) -> Result<Vec<Entry>, String> {
     parts.into_iter().map(|part| entry(root, part, left)).collect()
 }
 
-fn entry(root: &Path, part: Part, left: &mut u64) -> Result<Entry, String> {
+fn entry(root: &Path, part: CoveredFile, left: &mut u64) -> Result<Entry, String> {
     let path = root.join(&part.path);
     let cannot = |error: io::Error| format!("cannot read {}: {error}", part.path);
     let (mode, bytes) = match part.kind {
@@ -271,7 +276,8 @@ mod tests {
         write(other.path(), "real/settings.json", "{}");
         symlink("real", other.path().join(".claude")).unwrap();
         let found = parts(other.path()).unwrap();
-        let link = |path: &str| Part { path: path.into(), kind: Kind::Link, is_named: false };
+        let link =
+            |path: &str| CoveredFile { path: path.into(), kind: Kind::Link, is_named: false };
         assert_eq!(found, [link(".brynhild"), link(".claude")]);
         let read = Snapshot::read(other.path()).unwrap().entries;
         assert!(read[0].bytes.ends_with(b"/.brynhild"));

@@ -1,6 +1,8 @@
 //! The table of files in a workspace that could run or redirect something. A part of the program
 //! that starts to use a file of the workspace adds it here.
 
+use std::collections::BTreeSet;
+
 pub(crate) struct Surface {
     /// A path from the project's root: a file, or a directory with `/**` and an optional file
     /// ending.
@@ -25,7 +27,7 @@ pub(crate) static NAMED: Surface = surface("", "be run by the commands below", E
 /// A symlink in the path of a surface.
 pub(crate) static LINK: Surface = surface("", "lead elsewhere", Effect::Inert);
 
-/// All surfaces; the first that matches a file counts.
+/// All surfaces; the first that matches a file applies.
 const SURFACES: &[Surface] = &[
     surface(".brynhild/config.yaml", "change settings", Effect::Sets),
     surface(".env", "change settings", Effect::Sets),
@@ -59,17 +61,10 @@ const fn surface(pattern: &'static str, could: &'static str, effect: Effect) -> 
 }
 
 pub(crate) fn places() -> Vec<&'static str> {
-    let place = |surface: &Surface| match surface.pattern.split_once("/**") {
-        Some((directory, _)) => directory,
-        None => surface.pattern,
-    };
-    let mut places: Vec<&str> = Vec::new();
-    for place in SURFACES.iter().map(place) {
-        if !places.contains(&place) {
-            places.push(place);
-        }
-    }
-    places
+    let patterns = SURFACES.iter().map(|surface| surface.pattern);
+    let places: BTreeSet<&str> =
+        patterns.map(|it| it.split_once("/**").map_or(it, |(directory, _)| directory)).collect();
+    places.into_iter().collect()
 }
 
 /// Returns true if a place is a directory whose files count.

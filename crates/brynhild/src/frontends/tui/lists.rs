@@ -53,25 +53,15 @@ pub(super) fn walk(root: &Path) -> Vec<String> {
 }
 
 pub(super) fn commands(assembly: &Assembly) -> Vec<Item> {
-    let builtin = slash::BUILTIN.iter().map(|builtin| Item {
-        value: builtin.name.to_owned(),
-        label: builtin.description.to_owned(),
-        detail: builtin.args.to_owned(),
-        note: String::new(),
-    });
-    let offer = Offer::new(assembly);
-    let own = offer.table.commands().iter().map(|command| Item {
-        value: offer.table.shortest(command),
-        label: command.description.clone(),
-        detail: command.args.clone(),
-        note: command.source.clone(),
-    });
-    let prompts = mcp::commands(assembly).into_iter().map(|prompt| Item {
-        value: prompt.name,
-        label: prompt.description,
-        detail: prompt.usage,
-        note: prompt.server,
-    });
+    let item = |value: &str, label: &str, detail: &str, note: &str| {
+        let [label, detail, note] = [label, detail, note].map(str::to_owned);
+        Item { value: value.to_owned(), label, detail, note }
+    };
+    let builtin = slash::BUILTIN.iter().map(|it| item(it.name, it.description, it.args, ""));
+    let Offer { table, prompts, .. } = Offer::with_prompts(assembly);
+    let own = table.commands().iter();
+    let own = own.map(|it| item(&table.shortest(it), &it.description, &it.args, &it.source));
+    let prompts = prompts.iter().map(|it| item(&it.name, &it.description, &it.usage, &it.server));
     builtin.chain(own).chain(prompts).collect()
 }
 

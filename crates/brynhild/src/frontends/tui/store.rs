@@ -9,7 +9,7 @@ use ::tui::host::{Answer, Request};
 use contract::event::Level;
 use files::private::{self, Durability};
 use rustix::process::{Pid, getpid, test_kill_process};
-use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::assemble::run_context::RunContext;
 
@@ -21,12 +21,6 @@ const MAX_PROMPT_BYTES: usize = 256 << 10;
 pub(crate) struct InterfaceStore {
     directory: Option<PathBuf>,
     draft_prefix: String,
-}
-
-#[derive(Default, Deserialize, Serialize)]
-struct State {
-    #[serde(default)]
-    theme: Option<String>,
 }
 
 impl InterfaceStore {
@@ -45,7 +39,7 @@ impl InterfaceStore {
             Request::Draft => return Ok(Answer::Draft(self.draft())),
             Request::Remember(text) => self.remember(&text),
             Request::SaveDraft(text) => self.save_draft(&text),
-            Request::SaveTheme { theme } => self.save_theme(theme),
+            Request::SaveTheme { theme } => self.save_theme(&theme),
             other => return Err(other),
         };
         let told = |error| {
@@ -138,13 +132,14 @@ impl InterfaceStore {
 
     pub(crate) fn theme(&self) -> Option<String> {
         let bytes = private::read(&self.path("state.json")?).ok()??;
-        serde_json::from_slice::<State>(&bytes).ok()?.theme
+        let state: Value = serde_json::from_slice(&bytes).ok()?;
+        state.get("theme")?.as_str().map(str::to_owned)
     }
 
-    fn save_theme(&self, theme: String) -> io::Result<()> {
+    fn save_theme(&self, theme: &str) -> io::Result<()> {
         let Some(path) = self.path("state.json") else { return Ok(()) };
         let _lock = private::lock(&path)?;
-        let bytes = serde_json::to_vec(&State { theme: Some(theme) })?;
-        private::replace(&path, &bytes, Durability::Synced)
+        let state = json!({"theme": theme}).to_string();
+        private::replace(&path, state.as_bytes(), Durability::Synced)
     }
 }
