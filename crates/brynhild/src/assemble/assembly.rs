@@ -19,9 +19,9 @@ use tui::theme::Theme;
 
 use crate::assemble::run_context::RunContext;
 use crate::assemble::secrets::Secrets;
+use crate::assemble::themes;
 use crate::assemble::trust::process_check::TrustedRoots;
 use crate::assemble::workers::{self, HostedPython, Workers};
-use crate::assemble::themes;
 use crate::exit::Problem;
 use crate::output;
 

@@ -58,7 +58,7 @@ pub(crate) async fn run(assembly: &Assembly, args: &ChatArgs) -> Outcome {
     let opening = setup::beginning(assembly, &root, chosen);
     let conversation = setup.open(assembly, &root, Some(&answering), opening)?;
     let mut view = view(assembly, assembly.global.verbose, storage, prompt.as_json());
-    let mut tee = Tee::new(view.as_mut(), log, before);
+    let mut tee = Tee { view: view.as_mut(), log, kept: before };
     let shown = frontends::run(conversation, Input::Prompt(prompt.content), &mut tee).await;
     background.close().await;
     let verdict =
@@ -66,7 +66,7 @@ pub(crate) async fn run(assembly: &Assembly, args: &ChatArgs) -> Outcome {
     if let Some(path) = &args.markdown_output {
         let place = (path.as_path(), args.markdown_title.as_deref());
         if let Err(problem) =
-            frontends::export::export_conversation(assembly, &id, tee.kept(), place)
+            frontends::export::export_conversation(assembly, &id, tee.kept.as_deref(), place)
         {
             // The answer is out; nothing may follow it on standard output.
             output::error(&problem.message());
@@ -147,7 +147,7 @@ pub(crate) fn view(
     prompt: Value,
 ) -> Box<dyn View> {
     match assembly.format() {
-        OutputFormat::Json => Box::new(Json::new(prompt)),
+        OutputFormat::Json => Box::new(Json { prompt }),
         OutputFormat::StreamJson => Box::new(StreamJson::new()),
         OutputFormat::Text => {
             let behavior = &assembly.config().behavior;
@@ -184,7 +184,7 @@ pub(crate) fn tell_missing_theme(assembly: &Assembly) {
 
 /// The conversation log, unless it is off. That it cannot be written does not stop the work.
 pub(crate) fn log(run: &RunContext, args: &ChatArgs) -> Result<Option<LeveledLog>, Problem> {
-    let leveled = |log| LeveledLog::new(log, level(run));
+    let leveled = |log| LeveledLog { log, level: level(run) };
     Ok(plain_log(run, args)?.map(leveled))
 }
 

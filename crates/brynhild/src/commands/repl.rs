@@ -225,7 +225,7 @@ impl Talk<'_> {
             watch,
             background: background.clone(),
             snapshots,
-            view: Tee::new(view.as_mut(), log, before),
+            view: Tee { view: view.as_mut(), log, kept: before },
             id,
             storage,
             usage: Usage::default(),
@@ -450,7 +450,7 @@ impl Talk<'_> {
                 let path = path.unwrap_or_else(|| format!("{}.md", session.id).into());
                 let path = self.assembly.environment.cwd.join(path);
                 let id = SessionId::parse(&session.id)?;
-                let unsaved = session.view.kept();
+                let unsaved = session.view.kept.as_deref();
                 frontends::export::export_conversation(self.assembly, &id, unsaved, (&path, None))?;
                 self.show(&format!("Written: {}", path.display()))?;
             }

@@ -87,7 +87,7 @@ pub(crate) async fn run(assembly: &Assembly, args: &RunArgs) -> Outcome {
     } else {
         super::chat::view(assembly, assembly.global.verbose, storage, Value::Null)
     };
-    let mut tee = Tee::new(view.as_mut(), log, None);
+    let mut tee = Tee { view: view.as_mut(), log, kept: None };
     let shown = frontends::run(conversation, Input::Prompt(prompt), &mut tee).await;
     background.close().await;
     let verdict = shown?;

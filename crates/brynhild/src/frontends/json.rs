@@ -12,13 +12,7 @@ use super::verdict::Verdict;
 use crate::output;
 
 pub(crate) struct Json {
-    prompt: Value,
-}
-
-impl Json {
-    pub(crate) fn new(prompt: Value) -> Self {
-        Self { prompt }
-    }
+    pub(crate) prompt: Value,
 }
 
 #[async_trait(?Send)]

@@ -13,14 +13,15 @@ use super::verdict::Verdict;
 use crate::output;
 
 pub(crate) struct Tee<'a> {
-    view: &'a mut dyn View,
-    log: Option<LeveledLog>,
-    kept: Option<Vec<Event>>,
+    pub(crate) view: &'a mut dyn View,
+    pub(crate) log: Option<LeveledLog>,
+    /// The events of a session without a log.
+    pub(crate) kept: Option<Vec<Event>>,
 }
 
 pub(crate) struct LeveledLog {
-    log: ConversationLog,
-    level: LogLevel,
+    pub(crate) log: ConversationLog,
+    pub(crate) level: LogLevel,
 }
 
 /// Records events in a log on its own thread.
@@ -49,10 +50,6 @@ impl LogLevel {
 }
 
 impl LeveledLog {
-    pub(crate) fn new(log: ConversationLog, level: LogLevel) -> Self {
-        Self { log, level }
-    }
-
     fn record(&mut self, event: &Event) -> bool {
         if !event.kind.is_kept() || !self.level.records(&event.kind) {
             return true;
@@ -89,17 +86,7 @@ impl BackgroundLog {
     }
 }
 
-impl<'a> Tee<'a> {
-    /// A view with a log. `kept` has the earlier events of a session without a log; new ones are
-    /// added.
-    pub(crate) fn new(
-        view: &'a mut dyn View,
-        log: Option<LeveledLog>,
-        kept: Option<Vec<Event>>,
-    ) -> Self {
-        Self { view, log, kept }
-    }
-
+impl Tee<'_> {
     fn keep(&mut self, event: &Event) {
         if self.log.as_mut().is_some_and(|log| !log.record(event)) {
             self.log = None;
@@ -107,10 +94,6 @@ impl<'a> Tee<'a> {
         if let Some(kept) = self.kept.as_mut().filter(|_| event.kind.is_kept()) {
             kept.push(event.clone());
         }
-    }
-
-    pub(crate) fn kept(&self) -> Option<&[Event]> {
-        self.kept.as_deref()
     }
 }
 

@@ -27,9 +27,8 @@ use super::tool_filter::{Narrowed, narrowed, slips};
 use crate::args::Global;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::{Assembly, SharedServices};
-use crate::assemble::role::{self, OpenRole};
 use crate::assemble::run_context::RunContext;
-use crate::assemble::{self, Knowledge, mcp};
+use crate::assemble::{self, Knowledge, mcp, role};
 use crate::environment::Environment;
 use crate::exit::Problem;
 
@@ -57,20 +56,6 @@ pub(crate) struct Workplace {
 struct Model {
     answering: AnsweringModel,
     settings: Settings,
-}
-
-pub(crate) struct Player {
-    pub(crate) task: NestedTask,
-    opened: Arc<OpenRole>,
-}
-
-impl Player {
-    /// Runs the task to its end, and stops the role's services.
-    pub(crate) async fn play(self, parent: &Parent) -> Result<Ended, Problem> {
-        let ended = parent.converse(self.task).await;
-        self.opened.shutdown().await;
-        Ok(ended?)
-    }
 }
 
 /// An agent's file, applied to a conversation.
@@ -166,12 +151,9 @@ impl Workplace {
             Kind::Plain => self.plain(parent, &agent.name, prompt),
             Kind::File(file) => self.of_file(parent, file, prompt),
             Kind::Role(path) => {
-                let role = (agent.name.as_str(), path.as_path());
-                let played = match self.of_role(parent, role, prompt).await {
-                    Ok(player) => player.play(parent).await,
-                    Err(problem) => Err(problem),
-                };
-                return played.map_err(|problem| problem.message());
+                let ended =
+                    self.play_role(parent, (agent.name.as_str(), path.as_path()), prompt).await;
+                return ended.map_err(|problem| problem.message());
             }
         };
         parent.converse(task).await.map_err(|error| error.to_string())
@@ -236,12 +218,13 @@ impl Workplace {
         Persona { tools, is_hidden, guard, system, remarks, slips: slips(&at_hand, file) }
     }
 
-    pub(crate) async fn of_role(
+    /// Runs the task of a role to its end, and stops the role's services.
+    async fn play_role(
         &self,
         parent: &Parent,
         (name, path): (&str, &Path),
         prompt: String,
-    ) -> Result<Player, Problem> {
+    ) -> Result<Ended, Problem> {
         let mut assembly = Assembly::with_services(
             RunContext::again(self.global.clone(), self.environment.clone())?,
             Arc::new(self.services.in_same_sandbox()),
@@ -272,7 +255,9 @@ impl Workplace {
             settings,
             notices: Vec::new(),
         };
-        Ok(Player { task, opened })
+        let ended = parent.converse(task).await;
+        opened.shutdown().await;
+        Ok(ended?)
     }
 
     /// The settings of the outer conversation, without its own limits. Its budget covers nested
