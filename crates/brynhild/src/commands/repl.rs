@@ -421,7 +421,7 @@ impl Talk<'_> {
                 self.show(&format!("The mode is {}.", mode.as_str()))?;
             }
             Control::Model(None) => {
-                self.show(&format!("The model is {}.", self.answering.model))?
+                self.show(&format!("The model is {}.", self.answering.model))?;
             }
             Control::Model(Some(name)) => {
                 let session = session.continued("/model")?;

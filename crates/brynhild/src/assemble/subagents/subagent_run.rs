@@ -151,8 +151,8 @@ impl Workplace {
             Kind::Plain => self.plain(parent, &agent.name, prompt),
             Kind::File(file) => self.of_file(parent, file, prompt),
             Kind::Role(path) => {
-                let ended =
-                    self.play_role(parent, (agent.name.as_str(), path.as_path()), prompt).await;
+                let role = (agent.name.as_str(), path.as_path());
+                let ended = Box::pin(self.play_role(parent, role, prompt)).await;
                 return ended.map_err(|problem| problem.message());
             }
         };

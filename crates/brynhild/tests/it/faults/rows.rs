@@ -36,7 +36,7 @@ const BEARABLE: [Break; 18] = [
     ("an empty index", |it| write_file(it, "sessions/index.json", b"")),
     ("an index of garbage", |it| write_file(it, "sessions/index.json", b"\xff\0{")),
     ("an index of a later version", |it| {
-        write_file(it, "sessions/index.json", b"{\"version\":99}")
+        write_file(it, "sessions/index.json", b"{\"version\":99}");
     }),
     ("a directory for an index", |it| directory(it, "sessions/index.json")),
     ("a lock that was left behind", |it| write_file(it, "sessions/work.lock", b"{\"pid\":1}")),
@@ -44,7 +44,7 @@ const BEARABLE: [Break; 18] = [
     ("an empty session", |it| write_file(it, "sessions/other.jsonl", b"")),
     ("a session of garbage", |it| write_file(it, "sessions/other.jsonl", b"\0\0\0\0garbage\n")),
     ("a session of one long line", |it| {
-        write_file(it, "sessions/other.jsonl", &b"x".repeat(1 << 20))
+        write_file(it, "sessions/other.jsonl", &b"x".repeat(1 << 20));
     }),
     ("words of garbage", |it| write_file(it, "sessions/other.words", b"words-01garbage")),
     ("a copy that broke off", |it| write_file(it, "sessions/x.jsonl.tmp", b"half")),
