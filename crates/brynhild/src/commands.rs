@@ -1,11 +1,9 @@
 //! The commands, one file each.
 
-mod agents;
 mod api;
-mod audit;
 mod chat;
-mod command;
 mod config;
+mod contributions;
 mod demo;
 mod hooks;
 mod init;
@@ -15,27 +13,21 @@ mod mcp;
 pub(crate) mod models;
 mod permissions;
 pub(crate) mod plugin;
-mod policy;
-mod profile;
 mod repl;
 mod role;
-mod rules;
 mod sandbox;
 mod schema;
 pub(crate) mod session;
-mod skill;
 pub(crate) mod stats;
-mod stubs;
 mod tools;
 mod trust;
-mod undo;
 
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use clap::CommandFactory;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::{
     Cli, Command, ConfigCommand, Global, McpCommand, OutputFormat, PluginCommand, RunArgs,
@@ -47,14 +39,13 @@ use crate::assemble::workers;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
-/// Runs what was typed.
 pub(crate) fn run(cli: Cli) -> Outcome {
     if cli.global.version {
         output::line(format_args!("brynhild, version {}", env!("CARGO_PKG_VERSION")))?;
         return Ok(Exit::Done);
     }
     match cli.command {
-        None if cli.global.print => Err(repl::nothing_said()),
+        None if cli.global.print => Err(repl::no_command()),
         None => {
             let run = RunContext::for_conversation(cli.global)?;
             if interactive::is_wanted(&run) {
@@ -66,11 +57,11 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Some(Command::Schema) => schema::events(),
         Some(Command::Completions { shell }) => schema::completions(shell),
         Some(Command::Man) => schema::manual(),
-        Some(Command::Stubs { install }) => stubs::install(&cli.global, &install),
+        Some(Command::Stubs { install }) => schema::stubs(&cli.global, &install),
         Some(Command::Run(args)) if args.interactive && !args.dry_run => {
             let words = role::words(&args, &cli.global).1.join(" ");
             let words = Some(words).filter(|words| !words.trim().is_empty());
-            let assembly = playing(cli.global, &args)?;
+            let assembly = role_assembly(cli.global, &args)?;
             if interactive::is_wanted(&assembly) {
                 asynchronously(interactive::run(assembly, words))
             } else {
@@ -107,8 +98,8 @@ fn assembly_for(global: Global, command: &Command) -> Result<Assembly, Problem> 
             }
             return Ok(assembly);
         }
-        Command::Run(args) => return playing(global, args),
-        Command::Tools(command) => {
+        Command::Run(args) => return role_assembly(global, args),
+        Command::Tools(_) | Command::Mcp(_) | Command::Hooks(_) => {
             let mut assembly = Assembly::new(RunContext::read(global)?);
             trust::check_and_warn(&assembly)?;
             if let Some(path) = role_of(command) {
@@ -116,20 +107,6 @@ fn assembly_for(global: Global, command: &Command) -> Result<Assembly, Problem> 
                 crate::assemble::role::choose(&mut assembly, path, &BTreeMap::new())?;
             }
             return Ok(assembly);
-        }
-        Command::Mcp(command) => {
-            let mut assembly = Assembly::new(RunContext::read(global)?);
-            trust::check_and_warn(&assembly)?;
-            if let McpCommand::Serve { role: Some(path), .. } = command {
-                assembly.global.role_file = Some(path.clone());
-                crate::assemble::role::choose(&mut assembly, path, &BTreeMap::new())?;
-            }
-            return Ok(assembly);
-        }
-        Command::Hooks(_) => {
-            let run = RunContext::read(global)?;
-            trust::check_and_warn(&run)?;
-            run
         }
         Command::Validate { role } => {
             let global = Global { role_file: Some(role.clone()), ..global };
@@ -147,8 +124,7 @@ fn assembly_for(global: Global, command: &Command) -> Result<Assembly, Problem> 
     Ok(Assembly::new(run))
 }
 
-/// What a run of a role works with.
-fn playing(mut global: Global, args: &RunArgs) -> Result<Assembly, Problem> {
+fn role_assembly(mut global: Global, args: &RunArgs) -> Result<Assembly, Problem> {
     global.json |= args.format == Some(RunFormat::Json);
     let (path, _) = role::words(args, &global);
     global.role_file = Some(path.clone());
@@ -157,27 +133,29 @@ fn playing(mut global: Global, args: &RunArgs) -> Result<Assembly, Problem> {
     Ok(assembly)
 }
 
-/// The role whose tools a command is about.
-fn role_of(command: &ToolsCommand) -> Option<&Path> {
+fn role_of(command: &Command) -> Option<&Path> {
     match command {
-        ToolsCommand::List { role, .. }
-        | ToolsCommand::Schema { role, .. }
-        | ToolsCommand::Exec { role, .. } => role.as_deref(),
-        ToolsCommand::Stats { .. } => None,
+        Command::Tools(
+            ToolsCommand::List { role, .. }
+            | ToolsCommand::Schema { role, .. }
+            | ToolsCommand::Exec { role, .. },
+        )
+        | Command::Mcp(McpCommand::Serve { role, .. }) => role.as_deref(),
+        _ => None,
     }
 }
 
-/// Says what went wrong as a JSON object.
+/// Prints a problem as a JSON object.
 fn json_error(problem: Problem) -> Outcome {
     let mut object = json!({"error": problem.message()});
     if let Some(hint) = &problem.hint {
         object["hint"] = hint.as_str().into();
     }
-    // Where standard output takes nothing, standard error may.
+    // If standard output is closed, standard error may work.
     if output::json(&object).is_err() { Err(problem) } else { Ok(problem.exit) }
 }
 
-/// Whether a command shows what packages may contribute.
+/// Returns true if a command shows contributions of packages.
 fn shows_contributions(command: &Command) -> bool {
     match command {
         Command::Plugin { command } => {
@@ -216,15 +194,15 @@ fn dispatch(assembly: &Assembly, command: Command) -> Outcome {
         Command::Plugin { command } => {
             asynchronously(plugin::run(assembly, &command.unwrap_or(PluginCommand::List)))
         }
-        Command::Typed(command) => asynchronously(command::run(assembly, &command)),
+        Command::Typed(command) => asynchronously(contributions::command(assembly, &command)),
         Command::Hooks(command) => asynchronously(hooks::run(assembly, &command)),
-        Command::Agents(command) => agents::run(assembly, &command),
-        Command::Skill(command) => skill::run(assembly, &command),
-        Command::Rules(command) => rules::run(assembly, &command),
-        Command::Profile(command) => profile::run(assembly, &command),
-        Command::Policy(command) => asynchronously(policy::run(assembly, &command)),
+        Command::Agents(_) => contributions::agents(assembly),
+        Command::Skill(command) => contributions::skill(assembly, &command),
+        Command::Rules(_) => contributions::rules(assembly),
+        Command::Profile(command) => contributions::profile(assembly, &command),
+        Command::Policy(command) => asynchronously(permissions::policy(assembly, &command)),
         Command::Permissions { command } => asynchronously(permissions::run(assembly, command)),
-        Command::Audit { command } => audit::run(assembly, command),
+        Command::Audit { command } => permissions::audit(assembly, command),
         Command::Trust(args) => asynchronously(trust::run(assembly, &args)),
         Command::Untrust { path } => trust::untrust(assembly, path.as_deref()),
         Command::Sandbox(command) => asynchronously(sandbox::run(assembly, command)),
@@ -234,22 +212,41 @@ fn dispatch(assembly: &Assembly, command: Command) -> Outcome {
     }
 }
 
-/// Steps of tasks between two looks at keys and sockets: a reply that streams in has many.
-const TASKS: u32 = 16;
+/// Task polls between two checks for input; a streamed reply has many.
+const EVENT_INTERVAL: u32 = 16;
 
-/// Runs a command that waits for things. One thread is enough and starts fastest.
+/// Runs an asynchronous command. One thread is enough and starts fastest.
 fn asynchronously<T>(work: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
-    // The runtime needs open files of its own, without which the library panics.
+    // The runtime panics if it can open no files, so that is checked before.
     drop([UnixStream::pair()?, UnixStream::pair()?, UnixStream::pair()?]);
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().event_interval(TASKS).build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .event_interval(EVENT_INTERVAL)
+        .build()?;
     let outcome = runtime.block_on(work);
     // A blocked thread (a search on a slow disk) must not hold up the exit.
     runtime.shutdown_background();
     outcome
 }
 
-/// The command line, for completions and the manual.
 pub(crate) fn command_line() -> clap::Command {
     Cli::command()
+}
+
+/// A text field of a row.
+fn text<'a>(row: &'a Value, key: &str) -> &'a str {
+    row[key].as_str().unwrap_or_default()
+}
+
+/// The JSON value of `--input`.
+fn json_input(input: &str) -> Result<Value, Problem> {
+    serde_json::from_str(input)
+        .map_err(|error| Problem::misuse(format!("`--input` is not valid JSON: {error}")))
+}
+
+fn print_problems(problems: &[plugins::problem::Problem]) {
+    for problem in problems {
+        output::error(&problem.to_string());
+        output::hint(&problem.hint);
+    }
 }

@@ -15,9 +15,12 @@ pub(crate) fn line(text: impl Display) -> io::Result<()> {
     writeln!(io::stdout().lock(), "{text}")
 }
 
-/// Prints a line with names from elsewhere, made [`visible`].
-pub(crate) fn told(text: impl Display) -> io::Result<()> {
-    line(visible(&text.to_string()))
+/// Prints text with hidden characters made [`visible`]; nothing if there is none.
+pub(crate) fn text(text: impl Display) -> io::Result<()> {
+    match visible(text.to_string().trim_end()) {
+        text if text.is_empty() => Ok(()),
+        text => line(text),
+    }
 }
 
 pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
@@ -98,16 +101,21 @@ fn about(kind: &str, text: &str) {
     let _ = writeln!(io::stderr().lock(), "{kind}: {}", visible(text));
 }
 
-/// Aligned columns.
-pub(crate) fn table(rows: &[Vec<String>]) -> String {
+/// Aligns rows of cells in columns.
+pub(crate) fn table<R>(rows: impl IntoIterator<Item = R>) -> String
+where
+    R: IntoIterator<Item: Into<String>>,
+{
     use unicode_width::UnicodeWidthStr;
+    let cells = |row: R| row.into_iter().map(Into::into).collect();
+    let rows: Vec<Vec<String>> = rows.into_iter().map(cells).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
-    for row in rows {
+    for row in &rows {
         let begin = text.len();
         for (cell, width) in row.iter().zip(&widths) {
             text.push_str(&visible(cell));
@@ -117,4 +125,18 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// A [`table`] with a heading.
+pub(crate) fn titled_table<const N: usize>(
+    titles: [&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+) -> String {
+    table([titles.map(str::to_owned)].into_iter().chain(rows))
+}
+
+/// One line for each field that has a value.
+pub(crate) fn fields<'a>(fields: impl IntoIterator<Item = (&'a str, String)>) -> String {
+    let line = |(name, value): (&str, String)| format!("{name}: {value}\n");
+    fields.into_iter().filter(|(_, value)| !value.is_empty()).map(line).collect()
 }

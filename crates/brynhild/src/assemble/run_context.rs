@@ -1,6 +1,7 @@
 //! Flags, environment, configuration and project of one run, and the directories that follow from
 //! them. Nothing here is created lazily; see [`crate::assemble::assembly`].
 
+use std::fmt::Display;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -11,6 +12,7 @@ use config::settings::{self, Config};
 use contract::policy::Mode;
 use files::private;
 use plugins::claude::AgentFile;
+use serde::Serialize;
 use sessions::conversation_log;
 use sessions::store::Store;
 use tui::theme::Depth;
@@ -20,7 +22,7 @@ use crate::assemble::configuration::{self, sources};
 use crate::assemble::role::ChosenRole;
 use crate::assemble::trust::{self, ProjectTrust};
 use crate::environment::Environment;
-use crate::exit::{Exit, Problem};
+use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 use crate::output::style::Palette;
 use crate::project_root::{self, NoProject};
@@ -351,6 +353,21 @@ impl RunContext {
 
     pub(crate) fn wants_json(&self) -> bool {
         self.format() == OutputFormat::Json
+    }
+
+    /// Returns true if a question can be shown and answered on a terminal.
+    pub(crate) fn can_ask(&self) -> bool {
+        self.environment.terminal.stdin && self.environment.terminal.stderr
+    }
+
+    /// Prints `data` as JSON if that is wanted, and `text` otherwise.
+    pub(crate) fn report(&self, data: &impl Serialize, text: impl Display) -> Outcome {
+        if self.wants_json() {
+            output::json(data)?;
+        } else {
+            output::text(text)?;
+        }
+        Ok(Exit::Done)
     }
 
     pub(crate) fn format(&self) -> OutputFormat {

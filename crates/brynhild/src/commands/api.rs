@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use contract::message::{Entry, Message};
 use contract::provider::{Delivery, Delta, ReasoningLevel, Request};
-use contract::text::visible;
 use futures::StreamExt;
 use providers::catalog::Wire;
 use serde_json::{Value, json};
 
+use super::text;
 use crate::args::ApiCommand;
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
@@ -17,7 +17,6 @@ use crate::assemble::provider_choice::{self, Candidate, Choice, Key};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
-/// Runs an `api` command.
 pub(crate) async fn run(assembly: &Assembly, command: &ApiCommand) -> Outcome {
     match command {
         ApiCommand::Providers => list(assembly).await,
@@ -34,36 +33,22 @@ async fn list(assembly: &Assembly) -> Outcome {
     }))
     .await;
     let chosen = choice.as_ref().ok().map(|choice| choice.candidate.name.clone());
-    let described: Vec<Value> = candidates
-        .iter()
-        .zip(answering)
-        .map(|(candidate, answers)| describe(candidate, answers, chosen.as_deref()))
-        .collect();
-    if assembly.wants_json() {
-        output::json(&described)?;
-        return Ok(Exit::Done);
-    }
-    let mut rows = vec![["", "NAME", "TYPE", "STATE", "DEFAULT MODEL"].map(str::to_owned).to_vec()];
-    for provider in &described {
-        let text = |key: &str| provider[key].as_str().unwrap_or_default().to_owned();
-        let mark = if provider["chosen"] == json!(true) { "*" } else { "" };
-        rows.push(vec![
-            mark.to_owned(),
-            text("name"),
-            text("type"),
-            text("state"),
-            text("default_model"),
-        ]);
-    }
-    output::line(output::table(&rows).trim_end())?;
-    match choice {
-        Ok(choice) => output::told(format_args!(
-            "\n{} would answer: {}",
-            choice.candidate.name, choice.reason
-        ))?,
-        Err(problem) => output::told(format_args!("\nNone would answer: {}", problem.error))?,
-    }
-    Ok(Exit::Done)
+    let data =
+        |(candidate, answers): (&Candidate, bool)| describe(candidate, answers, chosen.as_deref());
+    let data: Vec<Value> = candidates.iter().zip(answering).map(data).collect();
+    let row = |provider: &Value| {
+        let mark = if provider["chosen"] == true { "*" } else { "" };
+        let [name, kind, state, model] =
+            ["name", "type", "state", "default_model"].map(|key| text(provider, key));
+        [mark, name, kind, state, model].map(str::to_owned)
+    };
+    let titles = ["", "NAME", "TYPE", "STATE", "DEFAULT MODEL"];
+    let table = output::titled_table(titles, data.iter().map(row));
+    let answer = match choice {
+        Ok(Choice { candidate, reason }) => format!("{} would answer: {reason}", candidate.name),
+        Err(problem) => format!("None would answer: {}", problem.error),
+    };
+    assembly.report(&data, format_args!("{table}\n{answer}"))
 }
 
 fn describe(candidate: &Candidate, answers: bool, chosen: Option<&str>) -> Value {
@@ -112,7 +97,7 @@ fn source(candidate: &Candidate) -> &'static str {
 
 async fn test(assembly: &Assembly, live: bool) -> Outcome {
     let choice = match provider_choice::choose(assembly).await {
-        Err(problem) if assembly.wants_json() => usual(assembly).ok_or(problem)?,
+        Err(problem) if assembly.wants_json() => default_choice(assembly).ok_or(problem)?,
         chosen => chosen?,
     };
     if let (Key::Missing { variable }, true) = (&choice.candidate.key, assembly.wants_json()) {
@@ -157,18 +142,19 @@ async fn test(assembly: &Assembly, live: bool) -> Outcome {
     if let Some(problem) = failure {
         return Err(problem);
     }
-    let status = report["status"].as_str().unwrap_or_default();
-    output::line(visible(&format!("{name} ({}): {status}", answering.model)))?;
-    if live {
-        output::line(format_args!("answered in {} ms", report["latency_ms"]))?;
-    } else {
-        output::line("`--live` sends a real request.")?;
-    }
+    let latency = &report["latency_ms"];
+    let speed = format!("answered in {latency} ms");
+    let speed = if live { &speed } else { "`--live` sends a real request." };
+    output::text(format_args!(
+        "{name} ({}): {}\n{speed}",
+        answering.model,
+        text(&report, "status")
+    ))?;
     Ok(Exit::Done)
 }
 
-/// The provider that is built in as the default, where nobody has chosen and nothing was found.
-fn usual(assembly: &Assembly) -> Option<Choice> {
+/// The built-in default provider, unless the user chose one.
+fn default_choice(assembly: &Assembly) -> Option<Choice> {
     let name = &assembly.config().providers.default;
     if assembly.global.provider.is_some() || assembly.is_configured(&["providers", "default"]) {
         return None;

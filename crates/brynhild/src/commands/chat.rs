@@ -1,66 +1,108 @@
 //! `chat`: answers one prompt.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent::conversation::Conversation;
 use contract::event::{Input, Level};
-use contract::id::Timestamp;
+use contract::id::{SessionId, Timestamp};
 use contract::skill::Skill;
 use plugins::commands::SESSION;
 use serde_json::Value;
 use sessions::conversation_log::ConversationLog;
+use sessions::snapshots::SessionSnapshots;
 use tui::prose::Voice;
 
 use crate::args::{ChatArgs, OutputFormat};
 use crate::assemble;
+use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::named_file;
 use crate::assemble::prompt_source::{self, PromptSource};
+use crate::assemble::role::OpenRole;
 use crate::assemble::run_context::RunContext;
-use crate::assemble::session_choice::{self, SessionStorage};
-use crate::assemble::setup::{self, Setup};
+use crate::assemble::session_choice::{self, ChosenSession, SessionStorage};
+use crate::assemble::setup::{self, BackgroundServices, Setup};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::json::Json;
 use crate::frontends::plain::{Options, Plain};
 use crate::frontends::slash::{self, Once};
 use crate::frontends::stream_json::StreamJson;
 use crate::frontends::tee::{LeveledLog, LogLevel, Tee};
+use crate::frontends::verdict::Verdict;
 use crate::frontends::{self, View};
 use crate::output;
 use crate::output::style::Palette;
 
-/// How long standard input may say nothing before the user is told that we wait for it.
+/// Time without standard input after which a hint says that it is awaited.
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// Answers a prompt.
+/// A conversation with the services behind it.
+pub(super) struct OpenConversation {
+    pub(super) conversation: Conversation,
+    pub(super) answering: Arc<AnsweringModel>,
+    pub(super) background: BackgroundServices,
+    pub(super) snapshots: Option<Arc<SessionSnapshots>>,
+    pub(super) role: Option<Arc<OpenRole>>,
+    pub(super) id: SessionId,
+    pub(super) storage: SessionStorage,
+}
+
+impl OpenConversation {
+    /// Opens a conversation, after `prepare` could change its parts.
+    pub(super) async fn open<T>(
+        assembly: &Assembly,
+        args: &ChatArgs,
+        answering: Arc<AnsweringModel>,
+        prepare: impl FnOnce(&mut Setup, &ChosenSession) -> T,
+    ) -> Result<(Self, T), Problem> {
+        let root = assembly.root()?.to_owned();
+        let mut setup = Setup::new(assembly, args, &root, &answering).await?;
+        let chosen = session_choice::choose(assembly, &root, args.no_save)?;
+        let prepared = prepare(&mut setup, &chosen);
+        let (id, storage) = (chosen.id.clone(), chosen.storage);
+        let (background, role) = (setup.background.clone(), setup.role.clone());
+        let opening = setup::beginning(assembly, &root, chosen);
+        let snapshots = opening.snapshots.clone();
+        let conversation = setup.open(assembly, &root, Some(&answering), opening)?;
+        let opened = Self { conversation, answering, background, snapshots, role, id, storage };
+        Ok((opened, prepared))
+    }
+
+    /// Sends one input, shows the work that follows, and closes everything.
+    pub(super) async fn run(self, input: Input, view: &mut dyn View) -> io::Result<Verdict> {
+        let shown = frontends::run(self.conversation, input, view).await;
+        self.background.close().await;
+        shown
+    }
+}
+
 pub(crate) async fn run(assembly: &Assembly, args: &ChatArgs) -> Outcome {
     check_target(args)?;
-    let Some(Spoken { mut prompt, skill, is_command }) = spoken(assembly, args).await? else {
+    let Some(TypedPrompt { mut prompt, skill, is_command }) = typed_prompt(assembly, args).await?
+    else {
         return Ok(Exit::Done);
     };
-    let root = assembly.root()?.to_owned();
     let answering = Arc::new(assemble::answering_model::answering(assembly).await?);
-    let setup = Setup::new(assembly, args, &root, &answering).await?;
-    let chosen = session_choice::choose(assembly, &root, args.no_save)?;
+    let (opened, before) = OpenConversation::open(assembly, args, answering, |setup, chosen| {
+        if let Some(skill) = skill {
+            setup.grants.activate(&skill.name);
+        }
+        let is_wanted = args.markdown_output.is_some() && chosen.storage == SessionStorage::Unsaved;
+        is_wanted.then(|| chosen.history.clone())
+    })
+    .await?;
+    let id = opened.id.clone();
     if is_command {
-        prompt.content = prompt.content.replace(SESSION, chosen.id.as_str());
+        prompt.content = prompt.content.replace(SESSION, id.as_str());
     }
-    tell_missing_theme(assembly);
+    warn_of_missing_theme(assembly);
     let log = log(assembly, args)?;
-    let (id, storage) = (chosen.id.clone(), chosen.storage);
-    let is_wanted = args.markdown_output.is_some() && storage == SessionStorage::Unsaved;
-    let before = is_wanted.then(|| chosen.history.clone());
-    if let Some(skill) = skill {
-        setup.grants.activate(&skill.name);
-    }
-    let background = setup.background.clone();
-    let opening = setup::beginning(assembly, &root, chosen);
-    let conversation = setup.open(assembly, &root, Some(&answering), opening)?;
-    let mut view = view(assembly, assembly.global.verbose, storage, prompt.as_json());
+    let mut view = view(assembly, assembly.global.verbose, opened.storage, prompt.as_json());
     let mut tee = Tee { view: view.as_mut(), log, kept: before };
-    let shown = frontends::run(conversation, Input::Prompt(prompt.content), &mut tee).await;
-    background.close().await;
+    let shown = opened.run(Input::Prompt(prompt.content), &mut tee).await;
     let verdict =
         shown.map_err(|error| anyhow::Error::from(error).context("cannot show the answer"))?;
     if let Some(path) = &args.markdown_output {
@@ -76,7 +118,7 @@ pub(crate) async fn run(assembly: &Assembly, args: &ChatArgs) -> Outcome {
     Ok(verdict.exit())
 }
 
-/// Refuses a place for the Markdown that cannot work, before anything is spent.
+/// Refuses a path for the Markdown that cannot work, before a model is asked.
 fn check_target(args: &ChatArgs) -> Result<(), Problem> {
     let Some(path) = args.markdown_output.as_deref().filter(|path| *path != Path::new("-")) else {
         return Ok(());
@@ -89,21 +131,23 @@ fn check_target(args: &ChatArgs) -> Result<(), Problem> {
     Ok(())
 }
 
-/// What the model is asked.
-struct Spoken {
+struct TypedPrompt {
     prompt: PromptSource,
-    /// The skill that the words activate.
+    /// The skill that the prompt activates.
     skill: Option<Skill>,
-    /// Whether a command was typed, whose text the model reads.
+    /// True if the prompt is the text of a typed command.
     is_command: bool,
 }
 
-/// Gathers the prompt; none where it was a command that is done.
-async fn spoken(assembly: &Assembly, args: &ChatArgs) -> Result<Option<Spoken>, Problem> {
+/// Reads the prompt; none if it was a command that is done.
+async fn typed_prompt(
+    assembly: &Assembly,
+    args: &ChatArgs,
+) -> Result<Option<TypedPrompt>, Problem> {
     let files = prompt_source::read_files(assembly, &args.prompt_file)?;
     let mut stdin = if assembly.environment.terminal.stdin { None } else { Some(piped().await?) };
     let mut words = args.prompt.clone();
-    // A command is typed; where nothing was, it may be piped in.
+    // A command is typed, or piped in if nothing was typed.
     let is_piped = words.iter().all(|word| word.trim().is_empty()) && files.is_empty();
     let line = if is_piped { stdin.clone().unwrap_or_default() } else { words.join(" ") };
     let (mut skill, mut is_command) = (None, false);
@@ -123,10 +167,10 @@ async fn spoken(assembly: &Assembly, args: &ChatArgs) -> Result<Option<Spoken>, 
         Problem::misuse("No prompt provided")
             .hint("`brynhild chat PROMPT`, `--prompt-file PATH`, or pipe text in")
     })?;
-    Ok(Some(Spoken { prompt, skill, is_command }))
+    Ok(Some(TypedPrompt { prompt, skill, is_command }))
 }
 
-/// Standard input, with a word to the user where it is slow to end.
+/// Reads standard input, with a hint to the user if it is slow to end.
 async fn piped() -> Result<String, Problem> {
     let mut reading = tokio::task::spawn_blocking(prompt_source::read_stdin);
     let finished = tokio::select! {
@@ -139,7 +183,7 @@ async fn piped() -> Result<String, Problem> {
     finished.map_err(|error| Problem::failed(error.to_string()))?
 }
 
-/// The view for the form that was asked for.
+/// The view for the output format.
 pub(crate) fn view(
     assembly: &Assembly,
     verbose: bool,
@@ -152,12 +196,12 @@ pub(crate) fn view(
         OutputFormat::Text => {
             let behavior = &assembly.config().behavior;
             let terminal = assembly.environment.terminal;
-            // It is part of what is shown of a turn; who asks for it alone gets it alone.
+            // The cost is part of the activity, or shown alone if only that is wanted.
             let shows_activity = terminal.stdout || verbose || behavior.verbose;
             Box::new(Plain::new(Options {
                 is_terminal: terminal.stdout,
-                can_ask: terminal.stdin && terminal.stderr,
-                // Whoever has it read aloud hears what is said twice.
+                can_ask: assembly.can_ask(),
+                // A screen reader would read redrawn text twice.
                 can_redraw: assembly.can_redraw() && !assembly.global.plain,
                 voice: if assembly.global.plain { Voice::Spoken } else { Voice::Seen },
                 verbose: verbose || behavior.verbose,
@@ -173,8 +217,8 @@ pub(crate) fn view(
     }
 }
 
-/// Says that the theme of the configuration is not there, where colors are wanted.
-pub(crate) fn tell_missing_theme(assembly: &Assembly) {
+/// Warns if colors are wanted and the configured theme does not exist.
+pub(crate) fn warn_of_missing_theme(assembly: &Assembly) {
     let missing = crate::assemble::themes::missing_theme(assembly);
     if let Some(text) = missing.filter(|_| assembly.is_colored()) {
         output::warning(&text);
@@ -182,9 +226,9 @@ pub(crate) fn tell_missing_theme(assembly: &Assembly) {
     }
 }
 
-/// The conversation log, unless it is off. That it cannot be written does not stop the work.
+/// The conversation log, unless it is off. The work goes on if it cannot be written.
 pub(crate) fn log(run: &RunContext, args: &ChatArgs) -> Result<Option<LeveledLog>, Problem> {
-    let leveled = |log| LeveledLog { log, level: level(run) };
+    let leveled = |log| LeveledLog { log, level: log_level(run) };
     Ok(plain_log(run, args)?.map(leveled))
 }
 
@@ -209,8 +253,7 @@ fn plain_log(run: &RunContext, args: &ChatArgs) -> Result<Option<ConversationLog
     }
 }
 
-/// How much the conversation log holds.
-fn level(run: &RunContext) -> LogLevel {
+fn log_level(run: &RunContext) -> LogLevel {
     match run.config().logging.level.as_str() {
         "debug" => LogLevel::Everything,
         "warning" => LogLevel::Notices(Level::Warning),

@@ -14,7 +14,6 @@ use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 use crate::output::style::Palette;
 
-/// Runs a `config` command.
 pub(crate) fn run(assembly: &Assembly, command: Option<ConfigCommand>) -> Outcome {
     match command {
         None => overview(assembly),
@@ -30,7 +29,7 @@ pub(crate) fn run(assembly: &Assembly, command: Option<ConfigCommand>) -> Outcom
                 let known = unknown.known.join(", ");
                 Problem::failed(unknown.to_string()).hint(format!("there are {known}"))
             })?;
-            // Text is escaped already, the way YAML writes it, and may have colors.
+            // Text is already escaped as YAML, and may have colors.
             let text = if form == Form::Json { output::quiet(&text) } else { text.as_str().into() };
             output::line(text.trim_end())?;
             Ok(Exit::Done)
@@ -67,7 +66,7 @@ fn width(run: &RunContext) -> Option<usize> {
     width
 }
 
-/// The style of comments: flags, then `BRYNHILD_CONFIG_SHOW_COLOR`, then whatever holds for colors.
+/// The style of comments: flags, then `BRYNHILD_CONFIG_SHOW_COLOR`, then the settings for colors.
 fn style(run: &RunContext, color: bool) -> Style {
     let wanted = run.environment.variable("BRYNHILD_CONFIG_SHOW_COLOR");
     let is_colored = match wanted.map(str::to_lowercase).as_deref() {
@@ -97,21 +96,14 @@ fn overview(assembly: &Assembly) -> Outcome {
         ("Config Dir", dir.map_or_else(no_home, shown)),
         ("Sessions Dir", dir.map_or_else(no_home, |dir| shown(&dir.join("sessions")))),
     ];
-    if assembly.wants_json() {
-        let name = |name: &str| name.to_lowercase().replace(' ', "_");
-        let object: Map<String, Value> =
-            rows.into_iter().map(|(title, value)| (name(title), value)).collect();
-        output::json(&object)?;
-        return Ok(Exit::Done);
-    }
-    for (name, value) in rows {
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        output::line(format_args!("{name}: {}", contract::text::visible(&value)))?;
-    }
-    Ok(Exit::Done)
+    let key = |name: &str| name.to_lowercase().replace(' ', "_");
+    let data: Map<String, Value> =
+        rows.iter().map(|(name, value)| (key(name), value.clone())).collect();
+    let words = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let fields = rows.map(|(name, value)| (name, words(value)));
+    assembly.report(&data, output::fields(fields))
 }
 
-/// The model that would answer.
 fn model(assembly: &Assembly) -> String {
     let config = assembly.config();
     let chosen = |candidate| Choice { candidate, reason: String::new() };
@@ -127,7 +119,6 @@ fn named(assembly: &Assembly) -> Option<Candidate> {
     provider_choice::candidates(assembly).into_iter().find(|it| it.name == *name)
 }
 
-/// What is known of the key of the provider that the configuration names.
 fn key(assembly: &Assembly) -> String {
     match named(assembly).map(|it| it.key) {
         Some(Key::Found { place, .. }) => format!("✓ {place}"),

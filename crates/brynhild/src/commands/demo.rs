@@ -8,15 +8,12 @@ use contract::event::Input;
 use providers::script::BUNDLED;
 use serde_json::Value;
 
-use super::chat;
+use super::chat::{self, OpenConversation};
 use crate::args::{ChatArgs, Global};
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
-use crate::assemble::session_choice;
-use crate::assemble::setup::{self, Setup};
 use crate::exit::{Outcome, Problem};
-use crate::frontends;
 use crate::output;
 
 /// Plays the bundled scenario on a fresh copy of its project.
@@ -36,7 +33,7 @@ async fn play(assembly: &Assembly, directory: &Path, model: &str, prompt: &str) 
     let global = Global {
         provider: Some("script".to_owned()),
         model: Some(model.to_owned()),
-        // Its project is a copy that goes away again, so nothing needs to be asked.
+        // The project is a temporary copy, so nothing needs to be asked.
         yes: true,
         ..assembly.global.clone()
     };
@@ -47,24 +44,12 @@ async fn play(assembly: &Assembly, directory: &Path, model: &str, prompt: &str) 
     ));
     let args = ChatArgs { no_save: true, no_log: true, ..ChatArgs::default() };
     let answering = Arc::new(assemble::answering_model::answering(&assembly).await?);
-    let setup = Setup::new(&assembly, &args, directory, &answering).await?;
-    let chosen = session_choice::choose(&assembly, directory, args.no_save)?;
-    let storage = chosen.storage;
-    let background = setup.background.clone();
-    let conversation = setup.open(
-        &assembly,
-        directory,
-        Some(&answering),
-        setup::beginning(&assembly, directory, chosen),
-    )?;
-    let mut view = chat::view(&assembly, true, storage, Value::Null);
-    let input = Input::Prompt(prompt.to_owned());
-    let shown = frontends::run(conversation, input, view.as_mut()).await;
-    background.close().await;
-    Ok(shown?.exit())
+    let (opened, ()) = OpenConversation::open(&assembly, &args, answering, |_, _| ()).await?;
+    let mut view = chat::view(&assembly, true, opened.storage, Value::Null);
+    Ok(opened.run(Input::Prompt(prompt.to_owned()), view.as_mut()).await?.exit())
 }
 
-/// The small project is written in Python, so its tests need that.
+/// Fails without Python, in which the project's tests are written.
 fn check_python(run: &RunContext) -> Result<(), Problem> {
     let path = run.environment.variable("PATH").unwrap_or_default();
     if std::env::split_paths(path).any(|directory| directory.join("python3").is_file()) {
@@ -74,7 +59,7 @@ fn check_python(run: &RunContext) -> Result<(), Problem> {
         .hint("install Python 3, or go straight to `brynhild chat PROMPT` with a model"))
 }
 
-/// A directory of our own that nobody else could have prepared.
+/// Creates a directory that did not exist, so that no other user could have prepared it.
 fn fresh_directory(temp: &Path) -> Result<PathBuf, Problem> {
     let temp = temp.canonicalize()?;
     for number in 0..1000_u32 {

@@ -1,4 +1,4 @@
-//! `init`: writes the beginning of a tool, role, plugin or skill. What is there already stays.
+//! `init`: writes the beginning of a tool, role, plugin or skill. Overwrites nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,8 @@ use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
-/// What stands for the name in a template.
-const NAME: &str = "__NAME__";
+/// The placeholder of the name in a template.
+const NAME_PLACEHOLDER: &str = "__NAME__";
 
 /// A file to write: its path below the output directory, and its text.
 struct Draft {
@@ -18,9 +18,8 @@ struct Draft {
     text: &'static str,
 }
 
-/// Writes a template's files.
 pub(crate) fn run(run: &RunContext, args: &InitArgs) -> Outcome {
-    let name = named(args)?;
+    let name = checked_name(args)?;
     let directory = run.environment.cwd.join(args.output.as_deref().unwrap_or(Path::new("")));
     let drafts = drafts(args.template, &name);
     for draft in &drafts {
@@ -33,7 +32,7 @@ pub(crate) fn run(run: &RunContext, args: &InitArgs) -> Outcome {
     let mut written: Vec<PathBuf> = Vec::new();
     for draft in &drafts {
         let path = directory.join(&draft.path);
-        write(&path, &draft.text.replace(NAME, &name))?;
+        write(&path, &draft.text.replace(NAME_PLACEHOLDER, &name))?;
         written.push(path);
     }
     if run.wants_json() {
@@ -42,14 +41,14 @@ pub(crate) fn run(run: &RunContext, args: &InitArgs) -> Outcome {
         return Ok(Exit::Done);
     }
     for path in &written {
-        output::told(format_args!("Written: {}", path.display()))?;
+        output::text(format_args!("Written: {}", path.display()))?;
     }
-    output::hint(&next(args.template, &name, args.output.as_deref()));
+    output::hint(&next_step(args.template, &name, args.output.as_deref()));
     Ok(Exit::Done)
 }
 
-/// The name, as far as what is written can have it.
-fn named(args: &InitArgs) -> Result<String, Problem> {
+/// The name, checked for the template.
+fn checked_name(args: &InitArgs) -> Result<String, Problem> {
     let name = args.name.trim();
     if args.template == Template::Tool {
         let name = name.replace('-', "_");
@@ -106,8 +105,7 @@ fn write(path: &Path, text: &str) -> Result<(), Problem> {
     written.map_err(|error| Problem::failed(format!("cannot write {}: {error}", path.display())))
 }
 
-/// What to do with it.
-fn next(template: Template, name: &str, directory: Option<&Path>) -> String {
+fn next_step(template: Template, name: &str, directory: Option<&Path>) -> String {
     let at = |path: String| directory.unwrap_or(Path::new("")).join(path).display().to_string();
     match template {
         Template::Tool => {

@@ -1,14 +1,11 @@
-//! Without a command, on a terminal: a conversation on the whole screen. What is typed counts from
-//! the first moment; plugins, servers and the session are opened behind it.
+//! Without a command, on a terminal: a conversation on the whole screen. Input is accepted at once;
+//! plugins, servers and the session are opened in the background.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use agent::conversation::Conversation;
 use contract::event::{Event, Level};
-use contract::id::SessionId;
-use sessions::snapshots::SessionSnapshots;
 use tui::host::{Leave, Request, Stop};
 use tui::keymap::Action;
 use tui::message::Effect;
@@ -16,17 +13,17 @@ use tui::picture::Pictures;
 use tui::theme::{Theme, background_of_variable};
 use tui::{App, Link, Screen, ScreenOptions, Settings};
 
-use super::{chat, repl, trust};
+use super::chat::{self, OpenConversation};
+use super::{repl, trust};
 use crate::args::{ChatArgs, Global, OutputFormat};
 use crate::assemble;
-use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
-use crate::assemble::session_choice::{self, SessionStorage};
-use crate::assemble::setup::{self, BackgroundServices, Reload, Setup};
+use crate::assemble::session_choice::SessionStorage;
+use crate::assemble::setup::Reload;
 use crate::assemble::themes;
 use crate::assemble::trust::Decision;
-use crate::assemble::trust::dialog::{self, Brief, Detail};
+use crate::assemble::trust::dialog::{self, Brief};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::tee::BackgroundLog;
 use crate::frontends::tui::{
@@ -42,7 +39,7 @@ pub(crate) fn is_wanted(run: &RunContext) -> bool {
     terminal.stdin && terminal.stdout && run.can_redraw() && is_text && !run.global.plain
 }
 
-/// Talks until the user has enough, after some first words where there are any.
+/// Converses until the user leaves, with `words` as the first prompt.
 pub(crate) async fn run(assembly: Assembly, words: Option<String>) -> Outcome {
     let settings = settings(&assembly);
     let screen_options = screen_options(&assembly, &settings);
@@ -73,7 +70,7 @@ pub(crate) async fn run(assembly: Assembly, words: Option<String>) -> Outcome {
     Ok(exit)
 }
 
-/// Asks whether what the project brings is trusted, where that is open.
+/// Asks for trust in the project's files if that is undecided.
 async fn settled(
     assembly: Assembly,
     (app, screen): (&mut App, &mut Screen),
@@ -82,8 +79,7 @@ async fn settled(
         trust::check_and_warn(&assembly)?;
         return Ok(assembly);
     }
-    let is_verbose = assembly.config().behavior.verbose;
-    let detail = if is_verbose { Detail::Hashes } else { Detail::Paths };
+    let detail = trust::detail(&assembly);
     let ask = async |brief: &Brief<'_>| {
         let choices = [
             ("y", "Yes, its commands may run", true),
@@ -103,7 +99,7 @@ async fn settled(
     Ok(Assembly::new(trust::decided(assembly.into_run(), ask).await?))
 }
 
-/// Goes from session to session. Gives the exit code, and the session that is kept.
+/// Runs one session after the other. Returns the exit code and the saved session.
 async fn talk(
     assembly: Assembly,
     (app, screen): (&mut App, &mut Screen),
@@ -121,14 +117,14 @@ async fn talk(
             biased;
             left = tui::run(app, screen, &host, None, requests) => match exit_of(&left?) {
                 Some(exit) => return Ok((exit, None)),
-                // There is nothing yet that could be left for something else.
+                // Without a session there is none to leave for another.
                 None => continue,
             },
             opened = open(&assembly) => opened,
         };
         let opened = match (opened, before.take()) {
             (Ok(opened), _) => opened,
-            // What was there before still works.
+            // The former settings still work.
             (Err(problem), Some(global)) => {
                 app.tell(Level::Error, &problem.message(), problem.hint.as_deref());
                 Arc::make_mut(&mut assembly).global = global;
@@ -160,7 +156,7 @@ async fn talk(
     }
 }
 
-/// How the program ends where leaving ends it.
+/// The exit code if leaving ends the program.
 fn exit_of(leave: &Leave) -> Option<Exit> {
     match leave {
         Leave::Quit => Some(Exit::Done),
@@ -173,68 +169,33 @@ fn exit_of(leave: &Leave) -> Option<Exit> {
     }
 }
 
-/// A conversation with all that stands behind it.
-struct OpenConversation {
-    answering: Arc<AnsweringModel>,
-    conversation: Conversation,
-    watch: Arc<Reload>,
-    background: BackgroundServices,
-    snapshots: Option<Arc<SessionSnapshots>>,
-    id: SessionId,
-    storage: SessionStorage,
-    before: Vec<Event>,
-}
+/// A conversation with its history, and the files that are watched for it.
+type Opened = (OpenConversation, (Arc<Reload>, Vec<Event>));
 
-/// Opens a conversation.
-async fn open(assembly: &Assembly) -> Result<OpenConversation, Problem> {
+async fn open(assembly: &Assembly) -> Result<Opened, Problem> {
     let answering = Arc::new(assemble::answering_model::answering(assembly).await?);
-    let root = assembly.root()?.to_owned();
-    let args = ChatArgs::default();
-    let mut setup = Setup::new(assembly, &args, &root, &answering).await?;
-    setup.lift_round_limit(assembly);
-    let chosen = session_choice::choose(assembly, &root, args.no_save)?;
-    let watch = setup.watch(assembly);
-    let (id, storage) = (chosen.id.clone(), chosen.storage);
-    let before = chosen.history.clone();
-    let background = setup.background.clone();
-    let opening = setup::beginning(assembly, &root, chosen);
-    let snapshots = opening.snapshots.clone();
-    let conversation = setup.open(assembly, &root, Some(&answering), opening)?;
-    Ok(OpenConversation {
-        answering,
-        conversation,
-        watch,
-        background,
-        snapshots,
-        id,
-        storage,
-        before,
+    OpenConversation::open(assembly, &ChatArgs::default(), answering, |setup, chosen| {
+        setup.lift_round_limit(assembly);
+        (setup.watch(assembly), chosen.history.clone())
     })
+    .await
 }
 
-/// How a conversation was left.
 struct Departure {
     leave: Leave,
-    /// The session, where there is one to go on with.
+    /// The session, if it can be continued.
     session: Option<String>,
 }
 
 /// Shows a conversation until it is left, and closes it.
 async fn show(
     assembly: &Arc<Assembly>,
-    opened: OpenConversation,
+    (opened, (watch, before)): Opened,
     (app, screen): (&mut App, &mut Screen),
     (inquiries, order): (&Inquiries, &RequestOrder),
 ) -> Result<Departure, Problem> {
     let OpenConversation {
-        answering,
-        mut conversation,
-        watch,
-        background,
-        snapshots,
-        id,
-        storage,
-        before,
+        answering, mut conversation, background, snapshots, id, storage, ..
     } = opened;
     app.replay(&before);
     let mut first = app.connect(&answering.model, assembly.mode());
@@ -278,7 +239,6 @@ async fn show(
     Ok(Departure { leave: leave?, session: is_kept.then(|| requests.id.to_string()) })
 }
 
-/// The options of the screen.
 fn screen_options(run: &RunContext, settings: &Settings) -> ScreenOptions {
     let term = run.environment.variable("TERM").unwrap_or_default();
     ScreenOptions {
@@ -289,7 +249,6 @@ fn screen_options(run: &RunContext, settings: &Settings) -> ScreenOptions {
     }
 }
 
-/// The user's settings of the interface.
 fn settings(assembly: &Assembly) -> Settings {
     let environment = &assembly.environment;
     let ui = &assembly.config().ui;
@@ -301,7 +260,7 @@ fn settings(assembly: &Assembly) -> Settings {
         keys: ui.bindings(),
         is_vim: ui.editing == config::settings::Editing::Vim,
         has_mouse: ui.mouse,
-        // Closed to a line unless somebody has asked for it.
+        // Collapsed to a line unless configured.
         shows_thinking: assembly.config().behavior.show_thinking
             && assembly.is_configured(&["behavior", "show_thinking"]),
         notifies: ui.notify,
@@ -309,7 +268,7 @@ fn settings(assembly: &Assembly) -> Settings {
     }
 }
 
-/// The colors that were chosen; none where the terminal's background decides.
+/// The chosen colors; none if the terminal's background decides.
 fn theme(assembly: &Assembly, is_colored: bool) -> Option<Theme> {
     let named = |name: &str| themes::theme(assembly, name);
     if !is_colored {

@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use contract::text::visible;
 use serde_json::{Map, Value, json};
 use sessions::conversation_log::{self, Kind};
 
+use super::text;
 use crate::args::{Direction, Indexes, LogsCommand, ThinkingStyle};
 use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::export;
 use crate::output;
 
-/// Runs a `logs` command.
 pub(crate) fn run(run: &RunContext, command: &LogsCommand) -> Outcome {
     match command {
         LogsCommand::List { limit } => list(run, Kind::Conversation, *limit),
@@ -27,61 +26,53 @@ pub(crate) fn run(run: &RunContext, command: &LogsCommand) -> Outcome {
         }
         LogsCommand::Raw { list: true, limit, .. } => list(run, Kind::Raw, *limit),
         LogsCommand::Raw { file, index, direction, summary, limit, .. } => {
-            let wanted = Wanted { index: index.as_ref(), direction: *direction, limit: *limit };
-            raw(run, file.as_deref(), &wanted, *summary)
+            let filter =
+                ExchangeFilter { index: index.as_ref(), direction: *direction, limit: *limit };
+            raw(run, file.as_deref(), &filter, *summary)
         }
     }
 }
 
-/// Which exchanges are wanted.
-struct Wanted<'a> {
+struct ExchangeFilter<'a> {
     index: Option<&'a Indexes>,
     direction: Option<Direction>,
     limit: usize,
 }
 
-/// What went over the wire, one exchange each.
-fn raw(run: &RunContext, file: Option<&Path>, wanted: &Wanted<'_>, summary: bool) -> Outcome {
+fn raw(
+    run: &RunContext,
+    file: Option<&Path>,
+    filter: &ExchangeFilter<'_>,
+    summary: bool,
+) -> Outcome {
     let path = locate_kind(run, Kind::Raw, file)?;
-    let (lines, skipped) = conversation_log::read(&path)?;
-    warn_of_damage(&path, skipped);
-    let exchanges: Vec<(usize, Value)> = lines
-        .into_iter()
-        .enumerate()
-        .filter(|(number, line)| {
-            wanted.index.is_none_or(|chosen| chosen.contains(*number))
-                && wanted.direction.is_none_or(|way| line["direction"] == way.as_str())
-        })
-        .take(wanted.limit)
-        .collect();
+    let exchanges = (0..).zip(read(&path)?).filter(|(number, line)| {
+        filter.index.is_none_or(|chosen| chosen.contains(*number))
+            && filter.direction.is_none_or(|direction| line["direction"] == direction.as_str())
+    });
+    let exchanges: Vec<(usize, Value)> = exchanges.take(filter.limit).collect();
     if summary {
         return summarize(run, &path, &exchanges);
     }
-    if run.wants_json() {
-        output::json(&exchanges.iter().map(|(_, line)| line).collect::<Vec<_>>())?;
-        return Ok(Exit::Done);
-    }
-    for (number, line) in &exchanges {
-        let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
-        let head = format!("{} {} {}", text("timestamp"), text("direction"), text("endpoint"));
-        let payload = line["payload"]
-            .as_str()
-            .map_or_else(|| format!("{:#}", line["payload"]), str::to_owned);
-        let head = visible(&head).into_owned();
-        output::line(format_args!("== [{number}] {head}\n{}\n", visible(payload.trim_end())))?;
-    }
-    Ok(Exit::Done)
+    let words = exchanges.iter().map(|(number, line)| {
+        let [time, direction, endpoint] =
+            ["timestamp", "direction", "endpoint"].map(|key| text(line, key));
+        let payload = &line["payload"];
+        let payload = payload.as_str().map_or_else(|| format!("{payload:#}"), str::to_owned);
+        format!("== [{number}] {time} {direction} {endpoint}\n{}\n\n", payload.trim_end())
+    });
+    let words: String = words.collect();
+    run.report(&exchanges.iter().map(|(_, line)| line).collect::<Vec<_>>(), words)
 }
 
-/// One line for each exchange, and how many there are of each direction.
+/// One line for each exchange, and a count for each direction.
 fn summarize(run: &RunContext, path: &Path, exchanges: &[(usize, Value)]) -> Outcome {
-    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     let mut rows = Vec::new();
     for (number, line) in exchanges {
-        let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
-        *counts.entry(text("direction")).or_default() += 1;
-        let size =
-            line["payload"].as_str().map_or_else(|| line["payload"].to_string().len(), str::len);
+        *counts.entry(text(line, "direction")).or_default() += 1;
+        let payload = &line["payload"];
+        let size = payload.as_str().map_or_else(|| payload.to_string().len(), str::len);
         rows.push(json!({
             "index": number,
             "timestamp": line["timestamp"],
@@ -93,29 +84,28 @@ fn summarize(run: &RunContext, path: &Path, exchanges: &[(usize, Value)]) -> Out
             "duration_ms": line["duration_ms"],
         }));
     }
-    if run.wants_json() {
-        let path = path.display().to_string();
-        output::json(&json!({"path": path, "directions": counts, "exchanges": rows}))?;
-        return Ok(Exit::Done);
-    }
     let titles = ["INDEX", "TIME", "DIRECTION", "MODEL", "ENDPOINT", "BYTES", "MS"];
     let keys = ["index", "timestamp", "direction", "model", "endpoint", "size", "duration_ms"];
     let cell = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let mut table = vec![titles.map(str::to_owned).to_vec()];
-    table.extend(rows.iter().map(|row| keys.iter().map(|key| cell(&row[*key])).collect()));
-    output::line(output::table(&table).trim_end())?;
-    let counts: Vec<String> = counts.iter().map(|(way, count)| format!("{count} {way}")).collect();
-    output::line(format_args!("\n{}: {}", path.display(), visible(&counts.join(", "))))?;
-    Ok(Exit::Done)
+    let table =
+        output::titled_table(titles, rows.iter().map(|row| keys.map(|key| cell(&row[key]))));
+    let path = path.display().to_string();
+    let summary: Vec<String> =
+        counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
+    let words = format!("{table}\n{path}: {}", summary.join(", "));
+    run.report(&json!({"path": path, "directions": counts, "exchanges": rows}), words)
 }
 
-fn warn_of_damage(path: &Path, skipped: u64) {
+/// The lines of a log, with a warning about damaged ones.
+fn read(path: &Path) -> Result<Vec<Value>, Problem> {
+    let (lines, skipped) = conversation_log::read(path)?;
     if skipped > 0 {
         output::warning(&format!("{skipped} lines of {} are damaged", path.display()));
     }
+    Ok(lines)
 }
 
-/// The log file that is meant: a path, a name in the log directory, or the newest.
+/// Finds a log file: a path, a name in the log directory, or the newest.
 pub(crate) fn locate(run: &RunContext, file: Option<&Path>) -> Result<PathBuf, Problem> {
     locate_kind(run, Kind::Conversation, file)
 }
@@ -135,24 +125,20 @@ fn list(run: &RunContext, kind: Kind, limit: usize) -> Outcome {
     let directory = run.log_dir();
     let mut logs = conversation_log::list(&directory, kind)?;
     logs.truncate(limit);
-    if run.wants_json() {
-        output::json(&json!({"logs": logs, "log_dir": directory.display().to_string()}))?;
-        return Ok(Exit::Done);
-    }
+    let directory = directory.display().to_string();
+    let data = json!({"logs": logs, "log_dir": directory});
     if logs.is_empty() {
-        output::told(format_args!("No logs in {}.", directory.display()))?;
+        return run.report(&data, format_args!("No logs in {directory}."));
     }
-    for log in logs {
+    let lines = logs.iter().map(|log| {
         let modified = log.modified.0.strftime("%Y-%m-%d %H:%M:%S");
-        output::line(format_args!("{modified}  {} bytes  {}", log.size, visible(&log.name)))?;
-    }
-    Ok(Exit::Done)
+        format!("{modified}  {} bytes  {}\n", log.size, log.name)
+    });
+    run.report(&data, lines.collect::<String>())
 }
 
 fn view(run: &RunContext, file: Option<&Path>, raw: bool, summary: bool) -> Outcome {
-    let path = locate(run, file)?;
-    let (lines, skipped) = conversation_log::read(&path)?;
-    warn_of_damage(&path, skipped);
+    let lines = read(&locate(run, file)?)?;
     if summary && run.wants_json() {
         let figures: Map<String, Value> = conversation_log::figures(&lines)
             .into_iter()
@@ -161,7 +147,7 @@ fn view(run: &RunContext, file: Option<&Path>, raw: bool, summary: bool) -> Outc
         output::json(&figures)?;
     } else if summary {
         for (name, value) in conversation_log::figures(&lines) {
-            output::line(format_args!("{name}: {}", visible(&value)))?;
+            output::text(format_args!("{name}: {value}"))?;
         }
     } else if run.wants_json() {
         for line in &lines {
@@ -173,12 +159,12 @@ fn view(run: &RunContext, file: Option<&Path>, raw: bool, summary: bool) -> Outc
         }
     } else {
         let text = conversation_log::markdown(&lines, None, sessions::export::Thinking::Summary);
-        output::line(visible(text.trim_end()))?;
+        output::text(text)?;
     }
     Ok(Exit::Done)
 }
 
-/// A figure as a number where it is one; money is shown with a sign before it.
+/// A figure as a number if it is one; money has a sign before it.
 fn json_figure(figure: String) -> Value {
     let number = figure.trim_start_matches('$').parse::<serde_json::Number>();
     number.map_or(Value::String(figure), Value::Number)

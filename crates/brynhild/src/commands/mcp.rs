@@ -5,7 +5,7 @@ mod serving;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ::files::yaml;
@@ -30,7 +30,6 @@ use crate::output;
 use crate::signals::Signals;
 use serving::ServingHost;
 
-/// Runs an `mcp` command.
 pub(crate) async fn run(assembly: &Assembly, command: &McpCommand) -> Outcome {
     match command {
         McpCommand::Add(args) => add(assembly, args),
@@ -38,86 +37,68 @@ pub(crate) async fn run(assembly: &Assembly, command: &McpCommand) -> Outcome {
         McpCommand::Remove { name, scope } => remove(assembly, name, *scope),
         McpCommand::Test { name } => test(assembly, name).await,
         McpCommand::Approve { name } => approve(assembly, name).await,
-        McpCommand::Import { file, scope, unpinned } => {
-            import(assembly, file, *scope, Versions::wanted(*unpinned))
-        }
+        McpCommand::Import { file, scope, unpinned } => import(assembly, file, *scope, *unpinned),
         McpCommand::Login(args) => login::login(assembly, args).await,
         McpCommand::Logout { name } => login::logout(assembly, name),
-        McpCommand::Serve { http: None, .. } => offer(assembly, Offered::Streams).await,
+        McpCommand::Serve { http: None, .. } => serve_tools(assembly, None).await,
         McpCommand::Serve { http: Some(address), token_env, no_token, .. } => {
-            let token = match token(assembly, token_env.as_deref())? {
-                None if !no_token => Token::Made(serve::token().map_err(problem)?),
-                None => Token::None,
-                Some(token) => Token::Given(token),
-            };
-            offer(assembly, Offered::At(*address, token)).await
+            let (mut token, mut hint) = (token(assembly, token_env.as_deref())?, String::new());
+            if token.is_none() && !no_token {
+                let created = serve::token().map_err(problem)?;
+                hint = format!(" with `Authorization: Bearer {}`", created.expose());
+                token = Some(created);
+            }
+            serve_tools(assembly, Some(HttpEndpoint { address: *address, token, hint })).await
         }
     }
 }
 
 fn add(run: &RunContext, args: &McpAddArgs) -> Outcome {
-    let mut entry = Map::new();
-    if let Some(url) = &args.url {
-        entry.insert("type".to_owned(), json!("http"));
-        entry.insert("url".to_owned(), json!(url));
-        let headers = pairs(&args.headers)?;
-        if !headers.is_empty() {
-            entry.insert("headers".to_owned(), json!(headers));
-        }
+    let entry = if let Some(url) = &args.url {
+        json!({"type": "http", "url": url, "headers": pairs(&args.headers)?})
     } else {
         let (command, rest) = args
             .command
             .split_first()
             .ok_or_else(|| Problem::misuse("name a program after `--`, or an address"))?;
-        entry.insert("command".to_owned(), json!(command));
-        if !rest.is_empty() {
-            entry.insert("args".to_owned(), json!(rest));
-        }
-        let env = pairs(&args.env)?;
-        if !env.is_empty() {
-            entry.insert("env".to_owned(), json!(env));
-        }
         let grants = grants(run, args);
-        if !grants.is_empty() {
-            if args.scope == McpScope::Project {
-                return Err(Problem::misuse("a project's server cannot grant itself anything")
-                    .hint(format!(
-                        "set `mcp.servers.{}.sandbox` in your own configuration",
-                        args.name
-                    )));
-            }
-            entry.insert("sandbox".to_owned(), Value::Object(grants));
+        if grants != json!({}) && args.scope == McpScope::Project {
+            let hint = format!("set `mcp.servers.{}.sandbox` in your own configuration", args.name);
+            return Err(
+                Problem::misuse("a project's server cannot grant itself anything").hint(hint)
+            );
         }
-    }
-    let mut entries = Map::from_iter([(args.name.clone(), Value::Object(entry))]);
-    pin(&mut entries, args.scope, Versions::wanted(args.unpinned))?;
+        json!({"command": command, "args": rest, "env": pairs(&args.env)?, "sandbox": grants})
+    };
+    let mut entries = Map::from_iter([(args.name.clone(), without_empty(entry))]);
+    pin(&mut entries, args.scope, args.unpinned)?;
     let path = write(run, args.scope, &entries, args.force)?;
-    // What follows may hold a key.
+    // The query of an address may contain a key.
     let address = args.url.as_deref().map(|url| url.split(['?', '#']).next().unwrap_or(url));
     let program = args.command.first().map(String::as_str);
     let what = address.or(program).unwrap_or_default();
     let audit = Audit::new(run.config_dir()?);
     audit.note_or_tell("server added", &format!("{}: {what}", args.name), run.root().ok());
-    told(run, &[&args.name], &path, args.scope)
+    report_added(run, &[&args.name], &path, args.scope)
 }
 
-/// The grants of the flags to a program.
-fn grants(run: &RunContext, args: &McpAddArgs) -> Map<String, Value> {
-    // A shell leaves `~` alone in quotes.
-    let full = |path: &std::path::PathBuf| {
-        run.environment.cwd.join(home_relative(run.environment.home.as_deref(), path))
-    };
-    let paths = |paths: &[std::path::PathBuf]| paths.iter().map(full).collect::<Vec<_>>();
-    let mut grants = Map::new();
-    if args.allow_network {
-        grants.insert("network".to_owned(), json!(true));
+/// The sandbox grants of the flags.
+fn grants(run: &RunContext, args: &McpAddArgs) -> Value {
+    // A shell does not expand `~` in quotes.
+    let home = run.environment.home.as_deref();
+    let full = |path: &PathBuf| run.environment.cwd.join(home_relative(home, path));
+    let paths = |paths: &[PathBuf]| paths.iter().map(full).collect::<Vec<_>>();
+    let network = args.allow_network.then_some(true);
+    let (read, write) = (paths(&args.allow_read), paths(&args.allow_write));
+    without_empty(json!({"network": network, "read": read, "write": write}))
+}
+
+/// An object without its fields that are null, `[]` or `{}`.
+fn without_empty(mut object: Value) -> Value {
+    if let Some(fields) = object.as_object_mut() {
+        fields.retain(|_, it| ![Value::Null, json!([]), json!({})].contains(it));
     }
-    for (key, named) in [("read", &args.allow_read), ("write", &args.allow_write)] {
-        if !named.is_empty() {
-            grants.insert(key.to_owned(), json!(paths(named)));
-        }
-    }
-    grants
+    object
 }
 
 /// Writes servers into the file of a scope, after a check of each.
@@ -126,7 +107,7 @@ fn write(
     scope: McpScope,
     entries: &Map<String, Value>,
     force: bool,
-) -> Result<std::path::PathBuf, Problem> {
+) -> Result<PathBuf, Problem> {
     for (name, entry) in entries {
         for warning in check(run, name, entry)? {
             output::warning(&warning);
@@ -144,7 +125,6 @@ fn write(
     Ok(path)
 }
 
-/// The file for the servers of a scope.
 fn open_file(run: &RunContext, scope: McpScope) -> Result<ServerFile, Problem> {
     let kind = match scope {
         McpScope::User => FileKind::User,
@@ -167,13 +147,8 @@ fn check(run: &RunContext, name: &str, entry: &Value) -> Result<Vec<String>, Pro
         return Err(Problem::misuse(format!("`{}` cannot be a server's name", visible(name)))
             .hint("use letters, digits, `_`, `-` and `.`"));
     }
-    let mut document = Map::new();
-    document.insert(name.to_owned(), entry.clone());
-    let source = Source {
-        origin: "this".to_owned(),
-        scope: Scope::User,
-        document: json!({"mcpServers": document}),
-    };
+    let document = json!({"mcpServers": {name: entry}});
+    let source = Source { origin: "this".to_owned(), scope: Scope::User, document };
     let parsed = ::mcp::config::read(&[source], &mcp::variables(run));
     // A variable may be set where the server is used.
     let left_out = parsed.problems.iter().find(|it| it.kind == ProblemKind::LeftOut);
@@ -183,38 +158,21 @@ fn check(run: &RunContext, name: &str, entry: &Value) -> Result<Vec<String>, Pro
     }
 }
 
-/// Which versions of packages the user wants.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Versions {
-    /// Those that are named.
-    Named,
-    /// The newest, whatever it is.
-    Newest,
-}
-
-impl Versions {
-    fn wanted(is_unpinned: bool) -> Self {
-        if is_unpinned { Self::Newest } else { Self::Named }
-    }
-}
-
-/// Refuses entries that would run whatever version is newest, or notes that the user wants it. A
-/// project's file cannot say that: the question for trust does.
+/// Refuses entries that would run the newest version of a package, unless that is wanted. Then a
+/// user's entry notes it; a project's file cannot, since the question for trust does.
 fn pin(
     entries: &mut Map<String, Value>,
     scope: McpScope,
-    versions: Versions,
+    is_unpinned: bool,
 ) -> Result<(), Problem> {
     let mut refused = Vec::new();
     for (name, entry) in entries {
-        // What a file of others says of itself is not the user's wish.
+        // An `unpinned` of an imported file is not the user's wish.
         let Some(package) = unpinned_package(entry) else { continue };
-        match (versions, entry.as_object_mut()) {
-            (Versions::Newest, Some(entry)) if scope == McpScope::User => {
-                entry.insert("unpinned".to_owned(), Value::Bool(true));
-            }
-            (Versions::Newest, _) => {}
-            (Versions::Named, _) => refused.push(format!("`{name}` {}", package.describe())),
+        if !is_unpinned {
+            refused.push(format!("`{name}` {}", package.describe()));
+        } else if scope == McpScope::User {
+            entry["unpinned"] = true.into();
         }
     }
     if refused.is_empty() {
@@ -224,12 +182,9 @@ fn pin(
         .hint("`--unpinned` adds it as it is: it may then be another program at every start"))
 }
 
-fn told(run: &RunContext, names: &[&str], path: &Path, scope: McpScope) -> Outcome {
-    if run.wants_json() {
-        output::json(&json!({"added": names, "file": path}))?;
-    } else {
-        output::told(format_args!("Added {} to {}", names.join(", "), path.display()))?;
-    }
+fn report_added(run: &RunContext, names: &[&str], path: &Path, scope: McpScope) -> Outcome {
+    let text = format!("Added {} to {}", names.join(", "), path.display());
+    run.report(&json!({"added": names, "file": path}), text)?;
     if scope == McpScope::Project {
         output::hint("`brynhild trust` lets what the project brings have an effect");
     }
@@ -251,21 +206,17 @@ fn list(assembly: &Assembly) -> Outcome {
         output::hint("`brynhild mcp add NAME -- COMMAND` adds a server");
         return Ok(Exit::Done);
     }
-    let mut rows = vec![["NAME", "STATE", "TOOLS", "SCOPE", "TARGET"].map(str::to_owned).to_vec()];
-    rows.extend(statuses.iter().map(|status| {
-        vec![
-            status.name.clone(),
-            state(status.state).to_owned(),
-            if status.tools.is_empty() { String::new() } else { status.tools.len().to_string() },
-            status.scope.clone(),
-            status.target.clone(),
-        ]
-    }));
-    output::line(output::table(&rows).trim_end())?;
-    for status in &statuses {
-        let name = &status.name;
-        for what in &status.left_out {
-            output::hint(&visible(&format!("a tool of `{name}` is left out: {what}")));
+    let row = |status: &ServerStatus| {
+        let ServerStatus { name, scope, target, .. } = status;
+        let tools = status.tools.len().to_string();
+        let tools = if status.tools.is_empty() { "" } else { &tools };
+        [name, state(status.state), tools, scope, target].map(str::to_owned)
+    };
+    let titles = ["NAME", "STATE", "TOOLS", "SCOPE", "TARGET"];
+    output::text(output::titled_table(titles, statuses.iter().map(row)))?;
+    for ServerStatus { name, left_out, .. } in &statuses {
+        for what in left_out {
+            output::hint(&format!("a tool of `{name}` is left out: {what}"));
         }
     }
     Ok(Exit::Done)
@@ -292,12 +243,8 @@ fn remove(assembly: &Assembly, name: &str, scope: Option<McpScope>) -> Outcome {
         if is_removed {
             let path = file.path.clone();
             file.save()?;
-            if assembly.wants_json() {
-                output::json(&json!({"removed": name, "file": path}))?;
-            } else {
-                output::told(format_args!("Removed {name} from {}", path.display()))?;
-            }
-            return Ok(Exit::Done);
+            let text = format!("Removed {name} from {}", path.display());
+            return assembly.report(&json!({"removed": name, "file": path}), text);
         }
     }
     let problem = Problem::failed(format!("no file has a server `{name}`"));
@@ -314,12 +261,7 @@ async fn test(assembly: &Assembly, name: &str) -> Outcome {
     let tested = servers.test(name).await;
     servers.shutdown().await;
     let status = tested.map_err(problem)?;
-    if assembly.wants_json() {
-        output::json(&status)?;
-        return Ok(Exit::Done);
-    }
-    output::line(describe(&status))?;
-    Ok(Exit::Done)
+    assembly.report(&status, describe(&status))
 }
 
 fn describe(status: &ServerStatus) -> String {
@@ -328,8 +270,8 @@ fn describe(status: &ServerStatus) -> String {
         format!("{} answers: {}", status.name, status.server.clone().unwrap_or_else(unknown)),
         format!("protocol: {}", status.protocol.clone().unwrap_or_else(unknown)),
     ];
-    let told = status.instructions.iter().flat_map(|words| words.lines());
-    lines.extend(told.map(|line| format!("instructions: {line}")));
+    let instructions = status.instructions.iter().flat_map(|text| text.lines());
+    lines.extend(instructions.map(|line| format!("instructions: {line}")));
     lines.extend(status.hidden.iter().map(|what| format!("warning: {what}")));
     lines.extend(status.tools.iter().map(|tool| format!("tool: {tool}")));
     lines.extend(status.left_out.iter().map(|what| format!("left out: {what}")));
@@ -340,7 +282,6 @@ fn describe(status: &ServerStatus) -> String {
     for change in &status.changes {
         lines.push(change["change"].as_str().unwrap_or_default().trim_end().to_owned());
     }
-    let lines: Vec<String> = lines.iter().map(|line| visible(line).into_owned()).collect();
     lines.join("\n")
 }
 
@@ -349,25 +290,19 @@ async fn approve(assembly: &Assembly, name: &str) -> Outcome {
     let approved = servers.approve(name).await;
     servers.shutdown().await;
     let ApprovedChanges { files, changes } = approved.map_err(problem)?;
-    if assembly.wants_json() {
-        let rows: Vec<Value> =
-            changes.iter().map(|(tool, change)| json!({"tool": tool, "change": change})).collect();
-        output::json(&json!({"approved": rows, "files": files}))?;
-        return Ok(Exit::Done);
-    }
+    let data = |(tool, change): &(_, _)| json!({"tool": tool, "change": change});
+    let data: Vec<Value> = changes.iter().map(data).collect();
+    let mut lines: Vec<String> = Vec::new();
     if changes.is_empty() && files.is_empty() {
-        output::told(format_args!("{name} offers what you agreed to"))?;
+        lines.push(format!("{name} offers what you agreed to"));
     }
-    for file in files {
-        output::line(visible(&format!("{file}: {name} runs it as it is from here on")))?;
-    }
-    for (tool, change) in changes {
-        output::told(format_args!("{tool}: {}", change.trim_end()))?;
-    }
-    Ok(Exit::Done)
+    let file_line = |file: &String| format!("{file}: {name} runs it as it is from here on");
+    lines.extend(files.iter().map(file_line));
+    lines.extend(changes.iter().map(|(tool, change)| format!("{tool}: {}", change.trim_end())));
+    assembly.report(&json!({"approved": data, "files": files}), lines.join("\n"))
 }
 
-fn import(run: &RunContext, file: &Path, scope: McpScope, versions: Versions) -> Outcome {
+fn import(run: &RunContext, file: &Path, scope: McpScope, is_unpinned: bool) -> Outcome {
     let path = run.environment.cwd.join(file);
     let text = std::fs::read_to_string(&path)
         .map_err(|error| Problem::misuse(format!("cannot read {}: {error}", path.display())))?;
@@ -399,22 +334,22 @@ fn import(run: &RunContext, file: &Path, scope: McpScope, versions: Versions) ->
         )),
     };
     let mut problems: Vec<Problem> = others.into_iter().map(left_out).collect();
-    let mut translated = Map::new();
+    let mut usable = Map::new();
     for (name, entry) in entries {
-        match foreign::translated(&entry) {
-            Ok(entry) => {
-                let (entry, left_out) = foreign::imported(&name, &entry);
-                let told = left_out.into_iter().map(|what| format!("server `{name}` {what}"));
-                problems.extend(told.map(Problem::misuse));
-                translated.insert(name, entry);
-            }
-            Err(what) => {
-                problems.push(Problem::misuse(format!("server `{name}` is left out: {what}")));
-            }
+        let entry = foreign::translated(&entry)
+            .map_err(|what| Problem::misuse(format!("server `{name}` is left out: {what}")));
+        let entry = entry.and_then(|entry| {
+            let (entry, left_out) = foreign::imported(&name, &entry);
+            let left_out = left_out.into_iter().map(|what| format!("server `{name}` {what}"));
+            problems.extend(left_out.map(Problem::misuse));
+            check(run, &name, &entry).map(|_| entry)
+        });
+        match entry {
+            Ok(entry) => drop(usable.insert(name, entry)),
+            Err(problem) => problems.push(problem),
         }
     }
-    let (mut entries, unusable) = usable(run, translated);
-    problems.extend(unusable);
+    let mut entries = usable;
     if entries.is_empty() {
         let problems = problems.iter().map(Problem::message).collect::<Vec<_>>();
         return Err(wrong(problems.join("; ")));
@@ -422,50 +357,32 @@ fn import(run: &RunContext, file: &Path, scope: McpScope, versions: Versions) ->
     for problem in &problems {
         output::warning(&problem.message());
     }
-    pin(&mut entries, scope, versions)?;
+    pin(&mut entries, scope, is_unpinned)?;
     let names: Vec<String> = entries.keys().cloned().collect();
     let path = write(run, scope, &entries, false)?;
-    told(run, &names.iter().map(String::as_str).collect::<Vec<_>>(), &path, scope)
+    report_added(run, &names.iter().map(String::as_str).collect::<Vec<_>>(), &path, scope)
 }
 
-/// The entries that can be used, and what is wrong with the others.
-fn usable(run: &RunContext, entries: Map<String, Value>) -> (Map<String, Value>, Vec<Problem>) {
-    let mut problems = Vec::new();
-    let mut usable = Map::new();
-    for (name, entry) in entries {
-        match check(run, &name, &entry) {
-            Ok(_) => {
-                usable.insert(name, entry);
-            }
-            Err(problem) => problems.push(problem),
-        }
-    }
-    (usable, problems)
+/// An address at which tools are served.
+struct HttpEndpoint {
+    address: SocketAddr,
+    /// The token that clients must send.
+    token: Option<Secret<String>>,
+    /// Tells the user a token that was created.
+    hint: String,
 }
 
-/// Where our tools are offered.
-enum Offered {
-    Streams,
-    At(SocketAddr, Token),
-}
-
-/// The token that clients at an address have to send.
-enum Token {
-    Given(Secret<String>),
-    Made(Secret<String>),
-    None,
-}
-
-/// Offers our tools until the client leaves or we are told to stop.
-async fn offer(assembly: &Assembly, offered: Offered) -> Outcome {
-    if let Offered::At(address, _) = &offered
+/// Serves our tools, on standard input and output if there is no endpoint, until the client leaves
+/// or a signal arrives.
+async fn serve_tools(assembly: &Assembly, http: Option<HttpEndpoint>) -> Outcome {
+    if let Some(HttpEndpoint { address, .. }) = &http
         && !address.ip().is_loopback()
     {
         return Err(Problem::misuse(format!("{address} can be reached by other machines"))
             .hint("name an address of this machine, such as 127.0.0.1:0"));
     }
     let root = assembly.root()?.to_owned();
-    // Servers read at the handshake that they may ask, so this comes before they start.
+    // Servers learn at the handshake that they may ask, so this comes before they start.
     let clients = assembly.services.clients.get_or_init(Arc::default);
     let (backend, background) = Box::pin(ServingHost::backend(assembly, &root, clients)).await?;
     let backend = Arc::new(backend);
@@ -473,26 +390,15 @@ async fn offer(assembly: &Assembly, offered: Offered) -> Outcome {
     let cancel = CancellationToken::new();
     let mut signals = Signals::new()?;
     let serving = async {
-        match offered {
-            Offered::Streams => {
-                let (read, write) = (tokio::io::stdin(), tokio::io::stdout());
-                serve::streams(served, read, write, cancel.clone()).await
-            }
-            Offered::At(address, token) => {
-                let (token, told) = match token {
-                    Token::None => (None, String::new()),
-                    Token::Given(token) => (Some(token), String::new()),
-                    Token::Made(token) => {
-                        let told = format!(" with `Authorization: Bearer {}`", token.expose());
-                        (Some(token), told)
-                    }
-                };
-                let ready = |url: &str| {
-                    clients.set_own_address(url);
-                    output::hint(&format!("tools are offered at {url}{told}"));
-                };
-                serve::http(served, address, token, cancel.clone(), ready).await
-            }
+        if let Some(HttpEndpoint { address, token, hint }) = http {
+            let ready = |url: &str| {
+                clients.set_own_address(url);
+                output::hint(&format!("tools are offered at {url}{hint}"));
+            };
+            serve::http(served, address, token, cancel.clone(), ready).await
+        } else {
+            let (read, write) = (tokio::io::stdin(), tokio::io::stdout());
+            serve::streams(served, read, write, cancel.clone()).await
         }
         .map_err(problem)
     };
@@ -509,7 +415,7 @@ async fn offer(assembly: &Assembly, offered: Offered) -> Outcome {
     served
 }
 
-/// Names and values of `NAME=VALUE` words.
+/// Parses `NAME=VALUE` arguments.
 fn pairs(words: &[String]) -> Result<BTreeMap<String, String>, Problem> {
     words
         .iter()
@@ -525,7 +431,7 @@ fn pairs(words: &[String]) -> Result<BTreeMap<String, String>, Problem> {
         .collect()
 }
 
-/// The secret in a variable.
+/// The secret in an environment variable.
 fn token(run: &RunContext, name: Option<&str>) -> Result<Option<Secret<String>>, Problem> {
     let Some(name) = name else { return Ok(None) };
     let value = run.environment.variable(name);

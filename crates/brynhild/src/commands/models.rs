@@ -13,12 +13,13 @@ use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
-/// Runs a `models` command.
 pub(crate) async fn run(assembly: &Assembly, command: &ModelsCommand) -> Outcome {
+    let mut models = match command {
+        ModelsCommand::Aliases => Vec::new(),
+        _ => offered(assembly).await?,
+    };
     match command {
-        ModelsCommand::Aliases => aliases(assembly),
         ModelsCommand::List { tools_only, sort, limit } => {
-            let mut models = offered(assembly).await?;
             models.retain(|model| !tools_only || model.tools != Some(false));
             order(assembly, &mut models, *sort);
             models.truncate(limit.unwrap_or(usize::MAX));
@@ -26,7 +27,6 @@ pub(crate) async fn run(assembly: &Assembly, command: &ModelsCommand) -> Outcome
         }
         ModelsCommand::Search { query, limit } => {
             let query = query.to_lowercase();
-            let mut models = offered(assembly).await?;
             models.retain(|model| {
                 let name = model.name.as_deref().unwrap_or_default().to_lowercase();
                 model.id.to_lowercase().contains(&query) || name.contains(&query)
@@ -42,21 +42,20 @@ pub(crate) async fn run(assembly: &Assembly, command: &ModelsCommand) -> Outcome
             print(assembly, &models)
         }
         ModelsCommand::Tools { all } => {
-            let mut models = offered(assembly).await?;
             models.retain(|model| model.tools.unwrap_or(*all));
             order(assembly, &mut models, ModelOrder::Name);
             print(assembly, &models)
         }
         ModelsCommand::Compare { ids, ratio, sort, tools_only } => {
-            let mut models = offered(assembly).await?;
             models.retain(|model| !tools_only || model.tools != Some(false));
             compare(assembly, models, ids, *ratio, *sort)
         }
-        ModelsCommand::Info { id } => info(assembly, id).await,
+        ModelsCommand::Info { id } => info(assembly, &models, id),
+        ModelsCommand::Aliases => aliases(assembly),
     }
 }
 
-/// Sets models side by side, with the price of a mix of tokens.
+/// Compares models, with the price of `ratio` input tokens for each output token.
 fn compare(
     run: &RunContext,
     mut models: Vec<Model>,
@@ -86,28 +85,23 @@ fn compare(
     order(run, &mut models, sort);
     let mixed =
         |model: &Model| Some((ratio * model.input_price? + model.output_price?) / (ratio + 1.0));
-    if run.wants_json() {
-        let rows: Vec<Value> = models
-            .iter()
-            .map(|model| json!({"model": model, "mixed_price": mixed(model)}))
-            .collect();
-        output::json(&rows)?;
-        return Ok(Exit::Done);
-    }
-    let price = |value: Option<f64>| value.map(|value| format!("{value:.3}")).unwrap_or_default();
-    let mut rows =
-        vec![["MODEL", "CONTEXT", "$/M IN", "$/M OUT", "$/M MIXED"].map(str::to_owned).to_vec()];
-    rows.extend(models.iter().map(|model| {
-        vec![
-            model.id.clone(),
-            model.context.map(|context| context.to_string()).unwrap_or_default(),
-            price(model.input_price),
-            price(model.output_price),
-            price(mixed(model)),
-        ]
-    }));
-    output::line(output::table(&rows).trim_end())?;
-    Ok(Exit::Done)
+    let data = |model: &Model| json!({"model": model, "mixed_price": mixed(model)});
+    let data: Vec<Value> = models.iter().map(data).collect();
+    let row = |model: &Model| {
+        let prices = [model.input_price, model.output_price, mixed(model)];
+        let [input, output, mixed] = prices.map(|price| number(price, 3));
+        [model.id.clone(), context(model), input, output, mixed]
+    };
+    let titles = ["MODEL", "CONTEXT", "$/M IN", "$/M OUT", "$/M MIXED"];
+    run.report(&data, output::titled_table(titles, models.iter().map(row)))
+}
+
+fn context(model: &Model) -> String {
+    model.context.map(|context| context.to_string()).unwrap_or_default()
+}
+
+fn number(value: Option<f64>, decimals: usize) -> String {
+    value.map(|value| format!("{value:.decimals$}")).unwrap_or_default()
 }
 
 /// Favorites first, then as asked.
@@ -127,37 +121,19 @@ fn order(run: &RunContext, models: &mut [Model], order: ModelOrder) {
 }
 
 fn print(run: &RunContext, models: &[Model]) -> Outcome {
-    if run.wants_json() {
-        output::json(&models)?;
-        return Ok(Exit::Done);
-    }
     let favorites = &run.config().models.favorites;
-    let number = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
-    let price = |value: Option<f64>| value.map(|value| format!("{value:.2}")).unwrap_or_default();
-    let mut rows =
-        vec![["", "MODEL", "CONTEXT", "$/M IN", "$/M OUT", "TOOLS"].map(str::to_owned).to_vec()];
-    rows.extend(models.iter().map(|model| {
-        let favorite = favorites.get(&model.id) == Some(&true);
-        let tools = match model.tools {
-            Some(true) => "yes",
-            Some(false) => "no",
-            None => "",
-        };
-        vec![
-            if favorite { "*".to_owned() } else { String::new() },
-            model.id.clone(),
-            number(model.context),
-            price(model.input_price),
-            price(model.output_price),
-            tools.to_owned(),
-        ]
-    }));
-    output::line(output::table(&rows).trim_end())?;
-    Ok(Exit::Done)
+    let row = |model: &Model| {
+        let favorite = if favorites.get(&model.id) == Some(&true) { "*" } else { "" };
+        let tools = model.tools.map_or("", |tools| if tools { "yes" } else { "no" });
+        let [input, output] = [model.input_price, model.output_price].map(|it| number(it, 2));
+        [favorite, &model.id, &context(model), &input, &output, tools].map(str::to_owned)
+    };
+    let titles = ["", "MODEL", "CONTEXT", "$/M IN", "$/M OUT", "TOOLS"];
+    run.report(&models, output::titled_table(titles, models.iter().map(row)))
 }
 
-async fn info(assembly: &Assembly, id: &str) -> Outcome {
-    let models = &assembly.config().models;
+fn info(run: &RunContext, offered: &[Model], id: &str) -> Outcome {
+    let models = &run.config().models;
     let canonical = models.aliases.get(id).map_or(id, String::as_str);
     let names = |model: &RegisteredModel| {
         model.aliases.contains_key(canonical)
@@ -166,7 +142,6 @@ async fn info(assembly: &Assembly, id: &str) -> Outcome {
     let registry = &models.registry;
     let registered =
         registry.get(canonical).or_else(|| registry.values().find(|model| names(model)));
-    let offered = offered(assembly).await?;
     let ids: Vec<&str> = registered
         .into_iter()
         .flat_map(|model| model.bindings.values())
@@ -180,7 +155,7 @@ async fn info(assembly: &Assembly, id: &str) -> Outcome {
             .hint("`brynhild models search WORD` looks for names"));
     }
     let descriptor = registered.and_then(|model| model.descriptor.as_ref());
-    let object = json!({
+    output::json(&json!({
         "id": canonical,
         "offered": found,
         "family": descriptor.map(|it| it.family.clone()),
@@ -188,8 +163,7 @@ async fn info(assembly: &Assembly, id: &str) -> Outcome {
         "bindings": registered.map(bindings),
         "notes": registered.and_then(|model| model.notes.clone()),
         "registered": registered,
-    });
-    output::json(&object)?;
+    }))?;
     Ok(Exit::Done)
 }
 
@@ -207,17 +181,8 @@ fn aliases(run: &RunContext) -> Outcome {
         models.favorites.iter().filter(|(_, it)| **it).map(|(id, _)| id).collect();
     let registry: serde_json::Map<String, Value> =
         models.registry.iter().map(|(id, model)| (id.clone(), bindings(model))).collect();
-    if run.wants_json() {
-        let object =
-            json!({"aliases": models.aliases, "favorites": favorites, "registry": registry});
-        output::json(&object)?;
-        return Ok(Exit::Done);
-    }
-    for (alias, model) in &models.aliases {
-        output::told(format_args!("{alias} = {model}"))?;
-    }
-    for favorite in favorites {
-        output::told(format_args!("* {favorite}"))?;
-    }
-    Ok(Exit::Done)
+    let aliases = models.aliases.iter().map(|(alias, model)| format!("{alias} = {model}\n"));
+    let words: String = aliases.chain(favorites.iter().map(|id| format!("* {id}\n"))).collect();
+    let data = json!({"aliases": models.aliases, "favorites": favorites, "registry": registry});
+    run.report(&data, words)
 }

@@ -1,22 +1,45 @@
-//! `permissions`: what was approved beyond a session, listed and taken back.
+//! `permissions`, `policy` and `audit`: lists and revokes remembered permissions, explains how a
+//! call would be judged without running it, and shows the record of decisions.
 
-use contract::text::visible;
+use ::tui::masks::unmasked;
+use contract::policy::{Decision, Reason, Ruling};
+use contract::sandbox::Access;
+use contract::tool::Plan;
 use serde_json::{Value, json};
 
-use crate::args::PermissionsCommand;
+use super::json_input;
+use crate::args::{AuditCommand, PermissionsCommand, PolicyCommand};
+use crate::assemble::assembly::Assembly;
+use crate::assemble::audit::{Audit, Entry};
+use crate::assemble::permissions;
 use crate::assemble::permissions::remembered::{Remembered, RememberedRules};
 use crate::assemble::run_context::RunContext;
+use crate::assemble::setup::{self, ToolListing};
 use crate::exit::{Exit, Outcome, Problem};
-use crate::output;
-use crate::output::question;
+use crate::output::{self, question, table};
 
-/// Runs a `permissions` command.
+const NONE_REMEMBERED: &str = "No permission is remembered.";
+
 pub(crate) async fn run(run: &RunContext, command: Option<PermissionsCommand>) -> Outcome {
-    let memories = RememberedRules::new(run.config_dir()?);
+    let rules = RememberedRules::new(run.config_dir()?);
     match command.unwrap_or(PermissionsCommand::List) {
-        PermissionsCommand::List => list(run, &memories.read().map_err(broken)?),
-        PermissionsCommand::Revoke { rule } => revoke(run, &memories, &rule),
-        PermissionsCommand::Clear => clear(run, &memories).await,
+        PermissionsCommand::List => list(run, &rules.read().map_err(broken)?),
+        PermissionsCommand::Revoke { rule } => {
+            let revoked = rules.change(|all| take(all, &rule)).map_err(broken)?;
+            if revoked.is_empty() {
+                return Err(Problem::misuse(format!("no remembered permission is `{rule}`"))
+                    .hint("`brynhild permissions` lists them with their numbers"));
+            }
+            report_revoked(run, &revoked)
+        }
+        PermissionsCommand::Clear => {
+            let count = rules.read().map_err(broken)?.len();
+            if count > 0 && !run.global.yes && !is_confirmed(run, count).await? {
+                output::line("Nothing was forgotten.")?;
+                return Ok(Exit::Failed);
+            }
+            report_revoked(run, &rules.change(std::mem::take).map_err(broken)?)
+        }
     }
 }
 
@@ -25,57 +48,33 @@ fn broken(problem: String) -> Problem {
 }
 
 fn list(run: &RunContext, all: &[Remembered]) -> Outcome {
-    if run.wants_json() {
-        let rows: Vec<Value> = all.iter().enumerate().map(row).collect();
-        output::json(&rows)?;
-        return Ok(Exit::Done);
-    }
-    if all.is_empty() {
-        output::line("No permission is remembered.")?;
-        return Ok(Exit::Done);
-    }
-    let rows: Vec<Vec<String>> = all
-        .iter()
-        .enumerate()
-        .map(|(index, entry)| {
-            let day = entry.at.to_string().chars().take(10).collect();
-            vec![(index + 1).to_string(), entry.rule.clone(), place(entry), day]
+    let data = |(number, entry): (usize, &Remembered)| {
+        json!({
+            "number": number,
+            "rule": entry.rule,
+            "tool": entry.tool,
+            "source": entry.source,
+            "project": entry.project.as_ref().map(|path| path.display().to_string()),
+            "at": entry.at,
         })
-        .collect();
-    output::line(output::table(&rows).trim_end())?;
-    Ok(Exit::Done)
-}
-
-fn row((index, entry): (usize, &Remembered)) -> Value {
-    let path = |path: &std::path::PathBuf| path.display().to_string();
-    json!({
-        "number": index + 1,
-        "rule": entry.rule,
-        "tool": entry.tool,
-        "source": entry.source,
-        "project": entry.project.as_ref().map(path),
-        "at": entry.at,
-    })
-}
-
-/// Where a rule holds, in words.
-fn place(entry: &Remembered) -> String {
-    match &entry.project {
-        Some(project) => project.display().to_string(),
-        None => String::from("every project"),
+    };
+    let data: Vec<Value> = (1..).zip(all).map(data).collect();
+    if all.is_empty() {
+        return run.report(&data, NONE_REMEMBERED);
     }
+    let row = |(number, entry): (usize, &Remembered)| {
+        let day = entry.at.to_string().chars().take(10).collect();
+        [number.to_string(), entry.rule.clone(), scope(entry), day]
+    };
+    run.report(&data, table((1..).zip(all).map(row)))
 }
 
-fn revoke(run: &RunContext, memories: &RememberedRules, rule: &str) -> Outcome {
-    let gone = memories.change(|all| take(all, rule)).map_err(broken)?;
-    if gone.is_empty() {
-        return Err(Problem::misuse(format!("no remembered permission is `{rule}`"))
-            .hint("`brynhild permissions` lists them with their numbers"));
-    }
-    told(run, &gone)
+fn scope(entry: &Remembered) -> String {
+    let project = entry.project.as_ref();
+    project.map_or_else(|| "every project".to_owned(), |project| project.display().to_string())
 }
 
-/// Takes one rule out by its number, or all of these words.
+/// Removes the rule of a number, or all rules of that text.
 fn take(all: &mut Vec<Remembered>, rule: &str) -> Vec<Remembered> {
     let position = rule.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
     match position {
@@ -85,42 +84,98 @@ fn take(all: &mut Vec<Remembered>, rule: &str) -> Vec<Remembered> {
     }
 }
 
-async fn clear(run: &RunContext, memories: &RememberedRules) -> Outcome {
-    let count = memories.read().map_err(broken)?.len();
-    if count > 0 && !run.global.yes && !is_confirmed(run, count).await? {
-        output::line("Nothing was forgotten.")?;
-        return Ok(Exit::Failed);
-    }
-    let gone = memories.change(std::mem::take).map_err(broken)?;
-    told(run, &gone)
-}
-
 async fn is_confirmed(run: &RunContext, count: usize) -> Result<bool, Problem> {
-    let terminal = run.environment.terminal;
-    if !(terminal.stdin && terminal.stderr) {
-        let problem = Problem::new(
-            Exit::PermissionNeeded,
-            format!("nobody can be asked whether {count} permissions are to be forgotten"),
-        );
-        return Err(problem.hint("pass `--yes`"));
+    if !run.can_ask() {
+        let text = format!("nobody can be asked whether {count} permissions are to be forgotten");
+        return Err(Problem::new(Exit::PermissionNeeded, text).hint("pass `--yes`"));
     }
     let answer = question::line(&format!("Forget {count} permissions? [y]es, [N]o: ")).await?;
     let answer = answer.unwrap_or_default();
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
-fn told(run: &RunContext, gone: &[Remembered]) -> Outcome {
-    if run.wants_json() {
-        let rules: Vec<&str> = gone.iter().map(|entry| entry.rule.as_str()).collect();
-        output::json(&json!({ "revoked": rules }))?;
-        return Ok(Exit::Done);
+fn report_revoked(run: &RunContext, revoked: &[Remembered]) -> Outcome {
+    let rules: Vec<&str> = revoked.iter().map(|entry| entry.rule.as_str()).collect();
+    let line = |entry: &Remembered| format!("Revoked: {} ({})\n", entry.rule, scope(entry));
+    let lines: String = revoked.iter().map(line).collect();
+    let lines = if revoked.is_empty() { NONE_REMEMBERED } else { &lines };
+    run.report(&json!({ "revoked": rules }), lines)
+}
+
+pub(crate) async fn policy(assembly: &Assembly, command: &PolicyCommand) -> Outcome {
+    match command {
+        PolicyCommand::Check { command } => {
+            judge(assembly, "Bash", &json!({ "command": command })).await
+        }
+        PolicyCommand::Explain { tool, input } => judge(assembly, tool, &json_input(input)?).await,
     }
-    if gone.is_empty() {
-        output::line("No permission is remembered.")?;
+}
+
+async fn judge(assembly: &Assembly, name: &str, args: &Value) -> Outcome {
+    let root = assembly.root()?;
+    let registry = setup::known_tools(assembly, ToolListing::List).await?;
+    registry.check(name, args).map_err(Problem::misuse)?;
+    let tool =
+        registry.get(name).ok_or_else(|| Problem::misuse(format!("Unknown tool: {name}")))?;
+    let policy = permissions::policy(assembly, root)?;
+    let (actions, ruling) = match tool.actions(args) {
+        Ok(Plan { actions, .. }) => {
+            let ruling = policy.judge(&tool.spec(), &actions, assembly.mode());
+            (actions, ruling)
+        }
+        Err(refusal) => (Vec::new(), refused(name, refusal.to_string())),
+    };
+    let reason = |Reason { decision, subject, why, origin }: &Reason| {
+        format!("  {:<5} {subject}: {why} ({origin})\n", word(*decision))
+    };
+    let reasons: String = ruling.reasons.iter().map(reason).collect();
+    let text = format!("{}\n{reasons}", word(ruling.decision));
+    assembly.report(&json!({"tool": name, "actions": actions, "ruling": ruling}), text)?;
+    Ok(match ruling.decision {
+        Decision::Allow => Exit::Done,
+        Decision::Ask => Exit::PermissionNeeded,
+        Decision::Deny => Exit::Failed,
+    })
+}
+
+/// The ruling on a call that the tool itself refuses.
+fn refused(tool: &str, why: String) -> Ruling {
+    let (decision, access) = (Decision::Deny, Access::ReadOnly);
+    let reason = Reason { decision, subject: tool.to_owned(), why, origin: format!("tool {tool}") };
+    Ruling { decision, reasons: vec![reason], access, destructive: false }
+}
+
+fn word(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Allow => "allow",
+        Decision::Ask => "ask",
+        Decision::Deny => "deny",
     }
-    for entry in gone {
-        let text = format!("Revoked: {} ({})", entry.rule, place(entry));
-        output::line(visible(&text))?;
+}
+
+pub(crate) fn audit(run: &RunContext, command: Option<AuditCommand>) -> Outcome {
+    let (entries, problems) = Audit::new(run.config_dir()?).read().map_err(Problem::misuse)?;
+    match command.unwrap_or(AuditCommand::List) {
+        AuditCommand::List if entries.is_empty() => {
+            run.report(&entries, "Nothing was decided yet.")
+        }
+        AuditCommand::List => {
+            let row = |entry: &Entry| {
+                let at = entry.at.to_string().chars().take(19).collect();
+                [at, unmasked(&entry.what).into_owned(), unmasked(&entry.detail).into_owned()]
+            };
+            run.report(&entries, table(entries.iter().map(row)))
+        }
+        AuditCommand::Verify => {
+            let data = json!({"entries": entries.len(), "problems": problems});
+            if problems.is_empty() {
+                return run.report(&data, format_args!("{} entries, none changed", entries.len()));
+            }
+            run.report(&data, "")?;
+            for problem in problems.iter().filter(|_| !run.wants_json()) {
+                output::error(problem);
+            }
+            Ok(Exit::Failed)
+        }
     }
-    Ok(Exit::Done)
 }

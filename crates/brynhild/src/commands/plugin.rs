@@ -2,18 +2,18 @@
 
 mod parts;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use contract::text::{head, visible};
-use plugins::manifest;
+use contract::text::head;
+use plugins::manifest::{self, Validation};
 use plugins::open_plugins::Listed;
-use plugins::plugin::Place;
-use plugins::plugin::Plugin;
+use plugins::plugin::{Place, Plugin};
 use plugins::problem::Problem as Fault;
 use plugins::state;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tools::tool_search;
 
+use super::{print_problems, text};
 use crate::args::PluginCommand;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp;
@@ -23,7 +23,6 @@ use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::plugin_switch::{Switch, not_found, switch};
 use crate::output;
 
-/// Runs a `plugin` command.
 pub(crate) async fn run(assembly: &Assembly, command: &PluginCommand) -> Outcome {
     match command {
         PluginCommand::List => list(assembly, &foreign(assembly).await?),
@@ -51,58 +50,43 @@ async fn foreign(assembly: &Assembly) -> Result<Vec<Listed>, Problem> {
 
 fn list(assembly: &Assembly, foreign: &[Listed]) -> Outcome {
     let set = assembly.plugins();
+    let own = set.plugins.iter().map(|plugin| Ok(set.shown(plugin)));
+    let rows = own.chain(foreign.iter().map(serde_json::to_value));
+    let rows: Vec<Value> = rows.collect::<Result<_, _>>()?;
     if assembly.wants_json() {
-        let own = set.plugins.iter().map(|plugin| Ok(set.shown(plugin)));
-        let rows = own.chain(foreign.iter().map(serde_json::to_value));
-        let rows: Vec<Value> = rows.collect::<Result<_, _>>()?;
         let enabled = rows.iter().filter(|row| row["enabled"] == true).count();
-        let tell = |faults: &[Fault]| faults.iter().map(described).collect::<Vec<Value>>();
+        let problems = |faults: &[Fault]| {
+            let data = |it: &Fault| json!({"path": it.path.display().to_string(), "what": it.what, "hint": it.hint});
+            faults.iter().map(data).collect::<Vec<Value>>()
+        };
         output::json(&json!({
             "plugins": rows,
             "enabled_count": enabled,
             "disabled_count": rows.len() - enabled,
-            "problems": tell(&set.problems),
-            "notes": tell(&set.notes),
+            "problems": problems(&set.problems),
+            "notes": problems(&set.notes),
         }))?;
         return Ok(Exit::Done);
     }
-    if set.plugins.is_empty() && foreign.is_empty() {
+    if rows.is_empty() {
         output::line("No plugins were found.")?;
         output::hint("`brynhild plugin paths` shows where they are looked for");
     }
-    let row = |plugin: &Plugin| {
-        let shown = set.shown(plugin);
-        let text = |key: &str| shown[key].as_str().unwrap_or_default().to_owned();
-        let description = head(&text("description"), 70).to_owned();
-        let state = plugin.state().to_owned();
-        vec![text("name"), text("version"), state, place(plugin), description]
+    let states = set.plugins.iter().map(Plugin::state).chain(foreign.iter().map(Listed::state));
+    let cells = |(row, state): (&Value, &str)| {
+        let [place, dialect] = ["place", "dialect"].map(|key| text(row, key));
+        let mut about = text(row, "description");
+        if about.is_empty() {
+            about = row["report"][0].as_str().unwrap_or_default();
+        }
+        let place = if place.is_empty() { dialect } else { place };
+        [text(row, "name"), text(row, "version"), state, place, head(about, 70)].map(str::to_owned)
     };
-    let mut rows: Vec<Vec<String>> = set.plugins.iter().map(row).collect();
-    rows.extend(foreign.iter().map(|it| {
-        let state = it.state();
-        let first = it.report.first().map_or("", String::as_str);
-        let about = if it.description.is_empty() { first } else { &it.description };
-        let about = head(about, 70);
-        [&it.name, &it.version, state, it.dialect, about].map(str::to_owned).to_vec()
-    }));
-    if !rows.is_empty() {
-        output::line(output::table(&rows).trim_end())?;
-    }
+    output::text(output::table(rows.iter().zip(states).map(cells)))?;
     for note in &set.notes {
         output::hint(&format!("{note} ({})", note.hint));
     }
     Ok(Exit::Done)
-}
-
-fn place(plugin: &Plugin) -> String {
-    serde_json::to_value(plugin.place)
-        .ok()
-        .and_then(|place| place.as_str().map(str::to_owned))
-        .unwrap_or_default()
-}
-
-fn described(fault: &Fault) -> Value {
-    json!({"path": fault.path.display().to_string(), "what": fault.what, "hint": fault.hint})
 }
 
 fn show(assembly: &Assembly, name: &str, foreign: &[Listed]) -> Outcome {
@@ -137,32 +121,22 @@ fn show_own(assembly: &Assembly, plugin: &Plugin) -> Outcome {
         output::json(&shown)?;
         return Ok(Exit::Done);
     }
-    let weight = known.as_ref().map(|(_, tokens)| *tokens);
+    let tokens = known.as_ref().map(|(_, tokens)| *tokens);
     if let Some((names, _)) = known {
         shown["tools"] = names.into();
     }
-    let Value::Object(fields) = &shown else {
-        return Ok(Exit::Done);
-    };
-    for (key, value) in fields {
-        let words = match value {
-            Value::String(text) => text.clone(),
-            Value::Array(items) => {
-                let texts: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
-                texts.join(", ")
-            }
-            Value::Bool(true) => String::from("yes"),
-            Value::Bool(false) => String::from("no"),
-            Value::Null => String::new(),
-            Value::Number(_) | Value::Object(_) => value.to_string(),
-        };
-        if !words.is_empty() {
-            output::line(format_args!("{key}: {}", visible(&words)))?;
+    let words = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
         }
-    }
-    if let Some(tokens) = weight {
-        output::line(weight_line(tokens))?;
-    }
+        Value::Bool(is_true) => String::from(if *is_true { "yes" } else { "no" }),
+        Value::Null => String::new(),
+        Value::Number(_) | Value::Object(_) => value.to_string(),
+    };
+    let fields = shown.as_object().into_iter().flatten();
+    output::text(output::fields(fields.map(|(key, value)| (key.as_str(), words(value)))))?;
+    print_tokens(tokens)?;
     if let Some((_, hint)) = assembly.plugin_env().undecided_request(plugin) {
         output::hint(&hint);
     }
@@ -172,8 +146,8 @@ fn show_own(assembly: &Assembly, plugin: &Plugin) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The tools that a plugin is known to bring, and about how many tokens of a request they take.
-/// Runs nothing of it: none where it was never asked, or has none.
+/// The tools that a plugin is known to have, and about how many tokens of a request they take.
+/// Runs nothing of the plugin, so there are none before it was first loaded.
 fn known_tools(
     assembly: &Assembly,
     plugin: &Plugin,
@@ -183,24 +157,20 @@ fn known_tools(
     }
     let python = assembly.python()?;
     let described = python.host.described(&python.plugins([plugin])).pop().flatten();
-    let brings_some = described.filter(|described| !described.offer.tools.is_empty());
-    let weighed = brings_some.map(|described| {
+    let described = described.filter(|described| !described.offer.tools.is_empty());
+    Ok(described.map(|described| {
         let tools = python.host.tools(&python.python.plugin(plugin), &described.offer);
         let names = tools.iter().map(|tool| tool.spec().name.clone()).collect();
         (names, tools.iter().map(|tool| tool_search::tokens(&tool.spec())).sum())
-    });
-    Ok(weighed)
+    }))
 }
 
-fn weight_line(tokens: usize) -> String {
-    format!("what the model reads of its tools: about {tokens} tokens")
+fn print_tokens(tokens: Option<usize>) -> std::io::Result<()> {
+    let line = |tokens| format!("what the model reads of its tools: about {tokens} tokens");
+    tokens.map_or(Ok(()), |tokens| output::line(line(tokens)))
 }
 
 fn show_foreign(run: &RunContext, plugin: &Listed) -> Outcome {
-    if run.wants_json() {
-        output::json(plugin)?;
-        return Ok(Exit::Done);
-    }
     let enabled = match plugin.state() {
         "untrusted" => "no (untrusted)",
         "enabled" => "yes",
@@ -214,15 +184,9 @@ fn show_foreign(run: &RunContext, plugin: &Listed) -> Outcome {
         ("path", &plugin.path),
         ("enabled", enabled),
     ];
-    for (key, value) in fields.into_iter().filter(|(_, value)| !value.is_empty()) {
-        output::line(format_args!("{key}: {}", visible(value)))?;
-    }
-    for line in &plugin.report {
-        output::line(visible(line))?;
-    }
-    if let Some(tokens) = plugin.tool_tokens {
-        output::line(weight_line(tokens))?;
-    }
+    let fields = output::fields(fields.map(|(key, value)| (key, value.to_owned())));
+    run.report(plugin, fields + &plugin.report.join("\n"))?;
+    print_tokens(plugin.tool_tokens.filter(|_| !run.wants_json()))?;
     Ok(Exit::Done)
 }
 
@@ -233,46 +197,40 @@ async fn validate(assembly: &Assembly, path: &Path) -> Outcome {
     {
         directory.clone_from(&plugin.root);
     }
-    let guests = guests(assembly, path, &directory).await?;
-    if !guests.is_empty() {
-        return validate_guests(assembly, path, &guests);
+    let shown = path.display().to_string();
+    let foreign = foreign_plugins(assembly, path, &directory).await?;
+    if !foreign.is_empty() {
+        return validate_foreign(assembly, &shown, &foreign);
     }
     let mut validation = manifest::validate(&directory);
     let root = directory.parent().filter(|_| directory.is_file()).unwrap_or(&directory);
     if validation.manifest.is_some() {
-        let root = root.canonicalize()?;
-        parts::check(assembly, &root, &mut validation).await?;
+        parts::check(assembly, &root.canonicalize()?, &mut validation).await?;
     }
-    let is_valid = validation.errors.is_empty();
-    let exit = if is_valid { Exit::Done } else { Exit::Failed };
-    if assembly.wants_json() {
-        let error = validation.errors.first().map(ToString::to_string);
-        let texts = |faults: &[Fault]| faults.iter().map(|it| it.what.clone()).collect::<Vec<_>>();
-        output::json(&json!({
-            "path": path.display().to_string(),
-            "valid": is_valid,
-            "warnings": texts(&validation.warnings),
-            "error": error,
-            "errors": texts(&validation.errors),
-        }))?;
-        return Ok(exit);
+    let Validation { errors, warnings, manifest } = validation;
+    let texts = |faults: &[Fault]| faults.iter().map(|it| it.what.clone()).collect::<Vec<_>>();
+    let data = json!({
+        "path": shown,
+        "valid": errors.is_empty(),
+        "warnings": texts(&warnings),
+        "error": errors.first().map(ToString::to_string),
+        "errors": texts(&errors),
+    });
+    if !assembly.wants_json() {
+        print_problems(&errors);
+        for fault in &warnings {
+            output::warning(&format!("{fault} ({})", fault.hint));
+        }
     }
-    for fault in &validation.errors {
-        output::error(&fault.to_string());
-        output::hint(&fault.hint);
-    }
-    for fault in &validation.warnings {
-        output::warning(&format!("{fault} ({})", fault.hint));
-    }
-    if let Some(manifest) = validation.manifest.filter(|_| is_valid) {
-        let (name, version) = (&manifest.name, &manifest.version);
-        output::line(visible(&format!("{} is the plugin {name} {version}.", path.display())))?;
-    }
-    Ok(exit)
+    let words = manifest
+        .filter(|_| errors.is_empty())
+        .map(|manifest| format!("{shown} is the plugin {} {}.", manifest.name, manifest.version));
+    assembly.report(&data, words.unwrap_or_default())?;
+    Ok(if errors.is_empty() { Exit::Done } else { Exit::Failed })
 }
 
-/// The plugins of other systems that a name means, or that lie in a directory without a manifest of ours.
-async fn guests(
+/// The plugins of other systems of a name, or in a directory without a manifest of ours.
+async fn foreign_plugins(
     assembly: &Assembly,
     named: &Path,
     directory: &Path,
@@ -288,7 +246,7 @@ async fn guests(
     };
     let mut global = assembly.global.clone();
     global.plugin_dir = match directory.parent() {
-        Some(around) if directory.is_file() => vec![around.to_owned()],
+        Some(parent) if directory.is_file() => vec![parent.to_owned()],
         _ => vec![directory.clone()],
     };
     let there = Assembly::new(RunContext::again(global, assembly.environment.clone())?);
@@ -297,40 +255,36 @@ async fn guests(
     Ok(listed)
 }
 
-/// Says of plugins of other systems what there is to say.
-fn validate_guests(run: &RunContext, path: &Path, guests: &[Listed]) -> Outcome {
+fn validate_foreign(run: &RunContext, path: &str, plugins: &[Listed]) -> Outcome {
     let is_ignored = |line: &&String| line.starts_with("ignored") || line.contains(" ignored");
-    let errors: Vec<&str> = guests.iter().filter_map(|it| it.failure.as_deref()).collect();
-    let exit = if errors.is_empty() { Exit::Done } else { Exit::Failed };
-    if run.wants_json() {
-        let warnings: Vec<&String> =
-            guests.iter().flat_map(|it| &it.report).filter(is_ignored).collect();
-        output::json(&json!({
-            "path": path.display().to_string(),
-            "valid": errors.is_empty(),
-            "warnings": warnings,
-            "error": errors.first(),
-            "errors": errors,
-            "plugins": guests,
-        }))?;
-        return Ok(exit);
-    }
-    for guest in guests {
-        if let Some(why) = &guest.failure {
-            output::error(&format!("{}: {why}", guest.path));
-            continue;
-        }
-        let (system, name) = (guest.dialect, &guest.name);
-        output::line(visible(&format!("{} is the plugin {name} of {system}.", guest.path)))?;
-        for line in &guest.report {
-            output::line(visible(line))?;
+    let errors: Vec<&str> = plugins.iter().filter_map(|it| it.failure.as_deref()).collect();
+    let warnings: Vec<&String> =
+        plugins.iter().flat_map(|it| &it.report).filter(is_ignored).collect();
+    let data = json!({
+        "path": path,
+        "valid": errors.is_empty(),
+        "warnings": warnings,
+        "error": errors.first(),
+        "errors": errors,
+        "plugins": plugins,
+    });
+    let mut lines = Vec::new();
+    for Listed { name, dialect, path, failure, report, .. } in plugins {
+        match failure {
+            Some(why) if !run.wants_json() => output::error(&format!("{path}: {why}")),
+            Some(_) => {}
+            None => {
+                lines.push(format!("{path} is the plugin {name} of {dialect}."));
+                lines.extend_from_slice(report);
+            }
         }
     }
-    Ok(exit)
+    run.report(&data, lines.join("\n"))?;
+    Ok(if errors.is_empty() { Exit::Done } else { Exit::Failed })
 }
 
-/// The directories and the word for where each comes from, in the order in which they count.
-fn search_paths(assembly: &Assembly) -> Vec<(std::path::PathBuf, &'static str)> {
+/// The searched directories with their origin, in order of precedence.
+fn search_paths(assembly: &Assembly) -> Vec<(PathBuf, &'static str)> {
     let env = assembly.plugin_env();
     let word = |place| match place {
         Place::Global => "global",
@@ -348,27 +302,20 @@ fn search_paths(assembly: &Assembly) -> Vec<(std::path::PathBuf, &'static str)> 
 
 fn paths(assembly: &Assembly) -> Outcome {
     let paths = search_paths(assembly);
-    let variable = |name: &'static str| (name, assembly.environment.variable(name));
-    let variables = [
-        variable("BRYNHILD_PLUGIN_PATH"),
-        variable("BRYNHILD_ENABLED_PLUGINS"),
-        variable("BRYNHILD_DISABLE_ENTRY_POINT_PLUGINS"),
-    ];
-    if assembly.wants_json() {
-        let row = |(path, source): &(std::path::PathBuf, &str)| json!({"path": path.display().to_string(), "exists": path.is_dir(), "source": source});
-        let rows: Vec<Value> = paths.iter().map(row).collect();
-        let variables: serde_json::Map<String, Value> =
-            variables.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
-        output::json(&json!({"search_paths": rows, "env_vars": variables}))?;
-        return Ok(Exit::Done);
-    }
-    let rows: Vec<Vec<String>> = paths
-        .iter()
-        .map(|(path, source)| {
-            let exists = if path.is_dir() { "" } else { "(not there)" };
-            vec![(*source).to_owned(), path.display().to_string(), exists.to_owned()]
-        })
-        .collect();
-    output::line(output::table(&rows).trim_end())?;
-    Ok(Exit::Done)
+    let variables: Map<String, Value> = [
+        "BRYNHILD_PLUGIN_PATH",
+        "BRYNHILD_ENABLED_PLUGINS",
+        "BRYNHILD_DISABLE_ENTRY_POINT_PLUGINS",
+    ]
+    .into_iter()
+    .map(|name| (name.to_owned(), json!(assembly.environment.variable(name))))
+    .collect();
+    let data = |(path, source): &(PathBuf, &str)| json!({"path": path.display().to_string(), "exists": path.is_dir(), "source": source});
+    let data: Vec<Value> = paths.iter().map(data).collect();
+    let row = |(path, source): &(PathBuf, &str)| {
+        let exists = if path.is_dir() { "" } else { "(not there)" };
+        [(*source).to_owned(), path.display().to_string(), exists.to_owned()]
+    };
+    let words = output::table(paths.iter().map(row));
+    assembly.report(&json!({"search_paths": data, "env_vars": variables}), words)
 }

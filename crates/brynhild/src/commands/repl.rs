@@ -7,9 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use agent::conversation::Conversation;
 use contract::event::{Direction, EventKind, Input};
-use contract::id::SessionId;
 use contract::message::Usage;
 use contract::policy::Mode;
 use contract::text::visible;
@@ -17,7 +15,7 @@ use serde_json::Value;
 use sessions::snapshots::{SessionSnapshots, UndoRequest};
 use tui::line::{Line, Lines};
 
-use super::chat;
+use super::chat::{self, OpenConversation};
 use crate::args::{ChatArgs, OutputFormat};
 use crate::assemble;
 use crate::assemble::answering_model::AnsweringModel;
@@ -25,8 +23,8 @@ use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp;
 use crate::assemble::role::{self, OpenRole};
 use crate::assemble::run_context::RunContext;
-use crate::assemble::session_choice::{self, SessionStorage};
-use crate::assemble::setup::{self, BackgroundServices, Reload, Setup};
+use crate::assemble::session_choice::{ChosenSession, SessionStorage};
+use crate::assemble::setup::{Reload, Setup};
 use crate::assemble::undo::{self, Detail};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::quiet::Quiet;
@@ -39,12 +37,12 @@ use crate::output;
 use crate::signals::Signals;
 use role_line::{Attachments, RoleLine};
 
-/// Talks until nobody says anything more.
+/// Converses until the input ends.
 pub(crate) async fn run(assembly: Assembly) -> Outcome {
     Box::pin(run_after(assembly, None)).await
 }
 
-/// The same after some first words.
+/// Converses, with `words` as the first prompt.
 pub(crate) async fn run_after(mut assembly: Assembly, words: Option<String>) -> Outcome {
     let mut signals = Signals::new()?;
     let is_terminal = assembly.environment.terminal.stdin;
@@ -52,14 +50,14 @@ pub(crate) async fn run_after(mut assembly: Assembly, words: Option<String>) -> 
     let mut first = words.map(Line::Text);
     if first.is_none() && !is_terminal {
         match next_line(&mut lines, &mut signals).await? {
-            Ok(Line::End) => return Err(nothing_said()),
+            Ok(Line::End) => return Err(no_command()),
             Ok(line) => first = Some(line),
             Err(exit) => return Ok(exit),
         }
     }
-    chat::tell_missing_theme(&assembly);
+    chat::warn_of_missing_theme(&assembly);
     let mut exit = Exit::Done;
-    // What was named before `/model`, until that is known to work.
+    // The model before `/model`, until the new one is known to work.
     let mut former = None;
     loop {
         let answering = match (assemble::answering_model::answering(&assembly).await, former.take())
@@ -67,7 +65,7 @@ pub(crate) async fn run_after(mut assembly: Assembly, words: Option<String>) -> 
             (Ok(answering), _) => Arc::new(answering),
             (Err(problem), None) => return Err(problem),
             (Err(problem), Some(model)) => {
-                told(&problem, &mut exit);
+                report_problem(&problem, &mut exit);
                 assembly.global.model = model;
                 continue;
             }
@@ -85,7 +83,7 @@ pub(crate) async fn run_after(mut assembly: Assembly, words: Option<String>) -> 
             Next::Session(session) => go_on_with(&mut assembly, Some(session)),
             Next::Role { module, session } => {
                 if let Err(problem) = role::renew(&mut assembly, module).await {
-                    told(&problem, &mut exit);
+                    report_problem(&problem, &mut exit);
                 }
                 go_on_with(&mut assembly, session);
             }
@@ -104,7 +102,7 @@ async fn next_line(lines: &mut Lines, signals: &mut Signals) -> io::Result<Resul
     }
 }
 
-/// Where lines come from: a terminal on which they can be edited, or anything else.
+/// Reads lines from a terminal on which they can be edited, or from anything else.
 fn lines(assembly: &Assembly) -> Lines {
     let terminal = assembly.environment.terminal;
     if terminal.stdin && terminal.stderr && assembly.can_redraw() {
@@ -114,13 +112,12 @@ fn lines(assembly: &Assembly) -> Lines {
     }
 }
 
-/// What is said where there is neither a command nor anybody who could type one.
-pub(crate) fn nothing_said() -> Problem {
+pub(crate) fn no_command() -> Problem {
     Problem::misuse("no command was given")
         .hint("`brynhild chat PROMPT` answers a prompt, `brynhild demo` shows a whole task")
 }
 
-/// Has the next conversation go on with a session.
+/// Makes the next conversation continue a session.
 pub(super) fn go_on_with(run: &mut RunContext, session: Option<String>) {
     let global = &mut run.global;
     if session.is_some() {
@@ -129,7 +126,6 @@ pub(super) fn go_on_with(run: &mut RunContext, session: Option<String>) {
     global.resume = session.or_else(|| global.resume.take());
 }
 
-/// What follows a session.
 enum Next {
     End,
     Model { name: String, session: Option<String> },
@@ -137,7 +133,6 @@ enum Next {
     Role { module: Option<String>, session: Option<String> },
 }
 
-/// What a line leads to.
 enum Step {
     Stay,
     Leave(Next),
@@ -151,101 +146,68 @@ struct Talk<'a> {
     attachments: Attachments,
 }
 
-/// What becomes of lines that are typed while the model works.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Typing {
-    /// The model is told at its next step.
-    Heard,
-    /// They wait: each is a turn of its own.
-    Waiting,
-}
-
-impl Typing {
-    fn on(is_terminal: bool) -> Self {
-        if is_terminal { Self::Heard } else { Self::Waiting }
-    }
-}
-
-/// A session that is going on.
 struct Session<'a> {
-    conversation: Conversation,
+    opened: OpenConversation,
     watch: Arc<Reload>,
-    background: BackgroundServices,
-    snapshots: Option<Arc<SessionSnapshots>>,
     view: Tee<'a>,
-    id: String,
-    storage: SessionStorage,
     usage: Usage,
     mode: Mode,
-    /// Whether there is anything to go on with.
+    /// True if there is a turn to continue from.
     has_begun: bool,
-    /// Whether the user insisted on an end.
+    /// True if the user insisted on an end.
     is_given_up: bool,
-    /// The role whose answers are printed in its own form.
-    role: Option<Arc<OpenRole>>,
-    /// Whether the last turn could not go on.
+    /// The role whose answers are printed as JSON objects.
+    json_role: Option<Arc<OpenRole>>,
     has_failed: bool,
-    /// What becomes of lines that are typed while the model works.
-    typing: Typing,
-    /// Commands that were typed while the model worked.
+    /// Commands that were typed during a turn.
     later: VecDeque<String>,
-    /// What else was typed, and was not sent because the turn was stopped.
+    /// Other lines that were typed, and not sent because the turn was stopped.
     unsent: Vec<String>,
 }
 
 impl Talk<'_> {
-    /// Talks in one session.
     async fn session(&mut self, first: Option<Line>, exit: &mut Exit) -> Result<Next, Problem> {
         let assembly = self.assembly;
-        let root = assembly.root()?.to_owned();
+        let is_terminal = assembly.environment.terminal.stdin;
         let args = ChatArgs::default();
-        let mut setup = Setup::new(assembly, &args, &root, self.answering).await?;
-        if assembly.environment.terminal.stdin {
-            setup.lift_round_limit(assembly);
-        }
-        let chosen = session_choice::choose(assembly, &root, args.no_save)?;
-        let watch = setup.watch(assembly);
-        let (id, storage) = (chosen.id.to_string(), chosen.storage);
-        let has_begun = !chosen.history.is_empty();
-        let before = (storage == SessionStorage::Unsaved).then(|| chosen.history.clone());
-        let background = setup.background.clone();
-        let setup_role = setup.role.clone();
-        let opening = setup::beginning(assembly, &root, chosen);
-        let snapshots = opening.snapshots.clone();
-        let conversation = setup.open(assembly, &root, Some(self.answering), opening)?;
-        let role = setup_role.filter(|_| assembly.wants_json());
-        let mut view: Box<dyn View> = if role.is_some() {
+        let answering = Arc::clone(self.answering);
+        let prepare = |setup: &mut Setup, chosen: &ChosenSession| {
+            if is_terminal {
+                setup.lift_round_limit(assembly);
+            }
+            let before =
+                (chosen.storage == SessionStorage::Unsaved).then(|| chosen.history.clone());
+            (setup.watch(assembly), !chosen.history.is_empty(), before)
+        };
+        let (opened, (watch, has_begun, before)) =
+            OpenConversation::open(assembly, &args, answering, prepare).await?;
+        let json_role = opened.role.clone().filter(|_| assembly.wants_json());
+        let mut view: Box<dyn View> = if json_role.is_some() {
             Box::new(Quiet::new(assembly))
         } else {
-            chat::view(assembly, assembly.global.verbose, storage, Value::Null)
+            chat::view(assembly, assembly.global.verbose, opened.storage, Value::Null)
         };
-        let log = chat::log(assembly, &args)?;
         let mut session = Session {
-            conversation,
+            opened,
             watch,
-            background: background.clone(),
-            snapshots,
-            view: Tee { view: view.as_mut(), log, kept: before },
-            id,
-            storage,
+            view: Tee { view: view.as_mut(), log: chat::log(assembly, &args)?, kept: before },
             usage: Usage::default(),
             mode: assembly.mode(),
             has_begun,
             is_given_up: false,
-            role,
+            json_role,
             has_failed: false,
-            typing: Typing::on(assembly.environment.terminal.stdin),
             later: VecDeque::new(),
             unsent: Vec::new(),
         };
         self.greet();
         let next = self.lines(&mut session, first, exit).await;
-        let Session { conversation, mut view, id, storage, has_begun, has_failed, .. } = session;
-        frontends::part(conversation, &mut view, has_failed).await;
-        background.close().await;
-        let is_kept = storage == SessionStorage::Saved && has_begun;
-        if matches!(next, Ok(Next::End)) && is_kept && assembly.environment.terminal.stdin {
-            output::hint(&format!("Session saved: {id}"));
+        let is_kept = session.is_kept();
+        let Session { opened, mut view, has_failed, .. } = session;
+        frontends::part(opened.conversation, &mut view, has_failed).await;
+        opened.background.close().await;
+        if matches!(next, Ok(Next::End)) && is_kept && is_terminal {
+            output::hint(&format!("Session saved: {}", opened.id));
         }
         next
     }
@@ -299,18 +261,18 @@ impl Talk<'_> {
                         }
                     }
                     let stepped = self.step(session, text, exit).await;
-                    // The one that stopped the turn is used up.
+                    // The interrupt that stopped the turn must not stop the next one.
                     self.signals.forget_interrupts();
                     match stepped {
                         Ok(Step::Stay) => {}
                         Ok(Step::Leave(next)) => return Ok(next),
                         Err(problem) if is_output_gone(&problem) => return Err(problem),
-                        Err(problem) => told(&problem, exit),
+                        Err(problem) => report_problem(&problem, exit),
                     }
                 }
             }
             was_interrupted = false;
-            let is_over = session.conversation.inputs.is_closed() || session.is_given_up;
+            let is_over = session.opened.conversation.inputs.is_closed() || session.is_given_up;
             let is_stopped = matches!(*exit, Exit::Terminated | Exit::HungUp | Exit::Quit)
                 || (*exit == Exit::Interrupted && !is_terminal);
             if is_over || is_stopped {
@@ -322,7 +284,6 @@ impl Talk<'_> {
         }
     }
 
-    /// Does what one line asks for.
     async fn step(
         &mut self,
         session: &mut Session<'_>,
@@ -337,11 +298,11 @@ impl Talk<'_> {
             Some(slash) => {
                 let present = session.watch.present().await;
                 let assembly = present.assembly.as_deref().unwrap_or(self.assembly);
-                let id = SessionId::parse(&session.id).ok();
+                let OpenConversation { id, storage, .. } = &session.opened;
                 let facts = || Facts {
                     tools: &present.tools,
                     usage: &session.usage,
-                    session: id.as_ref().filter(|_| session.storage == SessionStorage::Saved),
+                    session: Some(id).filter(|_| *storage == SessionStorage::Saved),
                     mode: session.mode,
                     policy: Some(present.policy.as_ref()),
                 };
@@ -362,7 +323,10 @@ impl Talk<'_> {
                     _ => text,
                 };
                 let text = self.attachments.put_to(text);
-                session.turn(Input::Prompt(text), exit).await?;
+                // Lines typed during a turn go to the model at its next step; piped ones wait.
+                let is_terminal = self.assembly.environment.terminal.stdin;
+                let steering = is_terminal.then(Steering::default);
+                session.turn(Input::Prompt(text), steering, exit).await?;
             }
             Expansion::Show(text) => self.show(&text)?,
             Expansion::Control(control) => return self.control(session, control, exit).await,
@@ -370,7 +334,7 @@ impl Talk<'_> {
         Ok(Step::Stay)
     }
 
-    /// Does what a line asks for that only a role understands.
+    /// Runs a line that has a meaning only with a role.
     fn role_line(&mut self, session: &Session<'_>, line: &RoleLine<'_>) -> Result<Step, Problem> {
         let text = match line {
             RoleLine::AddTool("") => {
@@ -385,14 +349,14 @@ impl Talk<'_> {
                 return Ok(Step::Leave(Next::Role { module, session }));
             }
             RoleLine::Attach(name) => self.attachments.add(&self.assembly.environment.cwd, name)?,
-            RoleLine::Attachments => self.attachments.told(),
+            RoleLine::Attachments => self.attachments.describe(),
             RoleLine::ClearAttachments => self.attachments.clear(),
         };
         self.show(&text)?;
         Ok(Step::Stay)
     }
 
-    /// Shows text: beside the answers where those are for programs.
+    /// Shows text, on standard error if standard output is for programs.
     fn show(&self, text: &str) -> Result<(), Problem> {
         let text = visible(text.trim_end());
         if self.assembly.format() == OutputFormat::Text {
@@ -416,8 +380,8 @@ impl Talk<'_> {
             }
             Control::Mode(mode) => {
                 session.mode = mode;
-                session.background.set_mode(mode);
-                let _ = session.conversation.inputs.send(Input::Mode(mode)).await;
+                session.opened.background.set_mode(mode);
+                let _ = session.opened.conversation.inputs.send(Input::Mode(mode)).await;
                 self.show(&format!("The mode is {}.", mode.as_str()))?;
             }
             Control::Model(None) => {
@@ -447,11 +411,11 @@ impl Talk<'_> {
                 self.show(&text)?;
             }
             Control::Export(path) => {
-                let path = path.unwrap_or_else(|| format!("{}.md", session.id).into());
+                let id = &session.opened.id;
+                let path = path.unwrap_or_else(|| format!("{id}.md").into());
                 let path = self.assembly.environment.cwd.join(path);
-                let id = SessionId::parse(&session.id)?;
                 let unsaved = session.view.kept.as_deref();
-                frontends::export::export_conversation(self.assembly, &id, unsaved, (&path, None))?;
+                frontends::export::export_conversation(self.assembly, id, unsaved, (&path, None))?;
                 self.show(&format!("Written: {}", path.display()))?;
             }
             Control::Quit => return Ok(Step::Leave(Next::End)),
@@ -461,25 +425,28 @@ impl Talk<'_> {
 }
 
 impl Session<'_> {
-    /// Sends a prompt and shows the answer.
-    async fn turn(&mut self, input: Input, exit: &mut Exit) -> Result<(), Problem> {
+    async fn turn(
+        &mut self,
+        input: Input,
+        mut steering: Option<Steering>,
+        exit: &mut Exit,
+    ) -> Result<(), Problem> {
         self.has_begun = true;
-        let mut steering = (self.typing == Typing::Heard).then(Steering::default);
         let mut input = Some(input);
         loop {
             let started = Instant::now();
-            let (talk, view) = (&mut self.conversation, &mut self.view);
+            let (talk, view) = (&mut self.opened.conversation, &mut self.view);
             let verdict = frontends::show(talk, input.take(), view, steering.as_mut()).await?;
             self.usage.add(&verdict.usage);
             self.is_given_up = verdict.is_forced;
             self.has_failed = verdict.is_failure();
             self.view.close(&verdict)?;
             self.view.flush()?;
-            if let Some(role) = &self.role {
-                super::role::print(&verdict, role, &self.id, started)?;
+            if let Some(role) = &self.json_role {
+                super::role::print(&verdict, role, self.opened.id.as_str(), started)?;
             }
             worsen(exit, verdict.exit());
-            let is_over = self.is_given_up || self.conversation.inputs.is_closed();
+            let is_over = self.is_given_up || self.opened.conversation.inputs.is_closed();
             if is_over || !steering.as_mut().is_some_and(Steering::follows) {
                 break;
             }
@@ -491,9 +458,9 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Does something with the history.
+    /// Runs an operation on the history.
     async fn work(&mut self, input: Input, exit: &mut Exit) -> Result<(), Problem> {
-        let (talk, view) = (&mut self.conversation, &mut self.view);
+        let (talk, view) = (&mut self.opened.conversation, &mut self.view);
         let verdict = frontends::show(talk, Some(input), view, None).await?;
         self.usage.add(&verdict.usage);
         self.is_given_up = verdict.is_forced;
@@ -505,26 +472,24 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// What files held, where it is kept.
     fn snapshots(&self) -> Result<&Arc<SessionSnapshots>, Problem> {
-        self.snapshots.as_ref().ok_or_else(|| {
+        self.opened.snapshots.as_ref().ok_or_else(|| {
             Problem::misuse("what files held is not kept in this conversation")
                 .hint("it is where sessions are kept and `undo.enabled` is true")
         })
     }
 
-    /// Takes changes back or makes them again.
     async fn restore(
         &mut self,
         run: &RunContext,
         direction: Direction,
         wanted: UndoRequest,
     ) -> Result<String, Problem> {
-        let keeper = Arc::clone(self.snapshots()?);
-        let (store, id) = (run.store()?, SessionId::parse(&self.id)?);
+        let snapshots = self.snapshots()?;
+        let store = run.store()?;
         let mut events = Vec::new();
-        let history = || Ok(store.history(&id)?);
-        let report = undo::restore(&keeper, history, (direction, wanted), &mut |what| {
+        let history = || Ok(store.history(&self.opened.id)?);
+        let report = undo::restore(snapshots, history, (direction, wanted), &mut |what| {
             events.push(what);
             Ok(())
         })?;
@@ -534,11 +499,11 @@ impl Session<'_> {
         Ok(undo::told(&report))
     }
 
-    /// Has the conversation keep an event, and waits until it is kept.
+    /// Records an event in the conversation, and waits until it is stored.
     async fn record(&mut self, what: EventKind) -> Result<(), Problem> {
-        // A conversation that is over is seen by its events.
-        let _ = self.conversation.inputs.send(Input::Record(what.clone())).await;
-        while let Some(event) = self.conversation.events.recv().await {
+        // If the conversation is over, its events end.
+        let _ = self.opened.conversation.inputs.send(Input::Record(what.clone())).await;
+        while let Some(event) = self.opened.conversation.events.recv().await {
             self.view.event(&event)?;
             match &event.kind {
                 EventKind::TurnFinished {
@@ -554,39 +519,40 @@ impl Session<'_> {
         Err(Problem::failed("the conversation is over"))
     }
 
-    /// What turns changed.
     fn changes(
         &self,
         run: &RunContext,
         turns: Option<u32>,
         detail: Detail,
     ) -> Result<String, Problem> {
-        let keeper = self.snapshots()?;
-        let history = run.store()?.history(&SessionId::parse(&self.id)?)?;
-        undo::listed(keeper, undo::last(&history, turns), detail)
+        let snapshots = self.snapshots()?;
+        let history = run.store()?.history(&self.opened.id)?;
+        undo::listed(snapshots, undo::last(&history, turns), detail)
     }
 
-    /// The session to go on with, where another conversation takes over.
+    /// Returns true if another conversation can continue this session.
+    fn is_kept(&self) -> bool {
+        self.has_begun && self.opened.storage == SessionStorage::Saved
+    }
+
+    /// The session that the next conversation continues, if there is one.
     fn continued(&self, command: &str) -> Result<Option<String>, Problem> {
-        match (self.has_begun, self.storage) {
-            (false, _) => Ok(None),
-            (true, SessionStorage::Saved) => Ok(Some(self.id.clone())),
-            (true, SessionStorage::Unsaved) => {
-                let what = format!("`{command}` would lose this conversation, which is not kept");
-                Err(Problem::misuse(what).hint("start again with the model you want"))
-            }
+        if self.has_begun && !self.is_kept() {
+            let what = format!("`{command}` would lose this conversation, which is not kept");
+            return Err(Problem::misuse(what).hint("start again with the model you want"));
         }
+        Ok(self.has_begun.then(|| self.opened.id.to_string()))
     }
 }
 
-/// Keeps what went wrong, whatever goes well afterwards.
+/// Keeps the exit code of a failure if later turns succeed.
 fn worsen(exit: &mut Exit, latest: Exit) {
     if latest != Exit::Done {
         *exit = latest;
     }
 }
 
-fn told(problem: &Problem, exit: &mut Exit) {
+fn report_problem(problem: &Problem, exit: &mut Exit) {
     output::error(&problem.message());
     if let Some(hint) = &problem.hint {
         output::hint(hint);
@@ -594,7 +560,7 @@ fn told(problem: &Problem, exit: &mut Exit) {
     worsen(exit, problem.exit);
 }
 
-/// Whether nobody can see what is shown any more.
+/// Returns true if standard output was closed.
 fn is_output_gone(problem: &Problem) -> bool {
     problem.error.is::<std::io::Error>()
 }

@@ -10,26 +10,24 @@ use plugins::initrunner::final_result;
 use plugins::initrunner::role::Severity;
 use serde_json::{Value, json};
 
+use super::chat::OpenConversation;
 use crate::args::{ChatArgs, Global, RunArgs};
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::prompt_source;
 use crate::assemble::role::{self, OpenRole, answer};
 use crate::assemble::run_context::RunContext;
-use crate::assemble::session_choice;
-use crate::assemble::setup::{self, Setup};
 use crate::exit::{Exit, Outcome, Problem};
+use crate::frontends::View;
 use crate::frontends::quiet::Quiet;
 use crate::frontends::tee::Tee;
 use crate::frontends::verdict::{CallResult, Verdict};
-use crate::frontends::{self, View};
 use crate::output;
 
-/// What a run says that asks no model.
+/// The answer of a dry run.
 const SIMULATED: &str = "[dry-run] Simulated response.";
 
-/// The role and the prompt among the words that were typed, in either order where `-p` stands
-/// between them.
+/// The role and the prompt among the arguments, in either order if `-p` is between them.
 pub(crate) fn words(args: &RunArgs, global: &Global) -> (PathBuf, Vec<String>) {
     let role = args.role.clone();
     let mut prompt = args.prompt.clone();
@@ -55,45 +53,31 @@ pub(crate) fn given(args: &RunArgs) -> Result<BTreeMap<String, String>, Problem>
     args.var.iter().map(pair).collect()
 }
 
-/// Plays the role that was chosen.
 pub(crate) async fn run(assembly: &Assembly, args: &RunArgs) -> Outcome {
     let (_, said) = words(args, &assembly.global);
     let prompt = prompt(assembly, &said).await?;
     let wants_json = assembly.wants_json();
     if args.dry_run {
         role::rehearse(assembly).await?;
-        if wants_json {
-            output::json(&simulated())?;
-        } else {
-            output::line(SIMULATED)?;
-        }
-        return Ok(Exit::Done);
+        return assembly.report(&simulated(), SIMULATED);
     }
     let started = Instant::now();
-    let root = assembly.root()?.to_owned();
     let answering = Arc::new(assemble::answering_model::answering(assembly).await?);
     let chat = ChatArgs::default();
-    let setup = Setup::new(assembly, &chat, &root, &answering).await?;
-    let opened = setup.role.clone();
-    let chosen = session_choice::choose(assembly, &root, false)?;
-    let (id, storage) = (chosen.id.clone(), chosen.storage);
+    let (opened, ()) = OpenConversation::open(assembly, &chat, answering, |_, _| ()).await?;
+    let (id, role) = (opened.id.clone(), opened.role.clone());
     let log = super::chat::log(assembly, &chat)?;
-    let background = setup.background.clone();
-    let opening = setup::beginning(assembly, &root, chosen);
-    let conversation = setup.open(assembly, &root, Some(&answering), opening)?;
-    let has_schema = opened.as_ref().is_some_and(|role| role.output.is_some());
+    let has_schema = role.as_ref().is_some_and(|role| role.output.is_some());
     let mut view: Box<dyn View> = if wants_json || has_schema {
         Box::new(Quiet::new(assembly))
     } else {
-        super::chat::view(assembly, assembly.global.verbose, storage, Value::Null)
+        super::chat::view(assembly, assembly.global.verbose, opened.storage, Value::Null)
     };
     let mut tee = Tee { view: view.as_mut(), log, kept: None };
-    let shown = frontends::run(conversation, Input::Prompt(prompt), &mut tee).await;
-    background.close().await;
-    let verdict = shown?;
-    let result = Played::of(&verdict, opened.as_deref());
+    let verdict = opened.run(Input::Prompt(prompt), &mut tee).await?;
+    let result = RoleResult::new(&verdict, role.as_deref());
     if wants_json {
-        output::json(&result.object(&verdict, &id.to_string(), started))?;
+        output::json(&result.to_json(&verdict, id.as_str(), started))?;
     } else if has_schema {
         match &result.error {
             None => output::line(output::answer(&result.output))?,
@@ -103,19 +87,17 @@ pub(crate) async fn run(assembly: &Assembly, args: &RunArgs) -> Outcome {
     Ok(result.exit)
 }
 
-/// Prints what a role answered as one object.
+/// Prints the result of a role as one object.
 pub(super) fn print(
     verdict: &Verdict,
     role: &OpenRole,
     id: &str,
     started: Instant,
-) -> Result<(), Problem> {
-    let played = Played::of(verdict, Some(role));
-    output::json(&played.object(verdict, id, started))?;
-    Ok(())
+) -> std::io::Result<()> {
+    output::json(&RoleResult::new(verdict, Some(role)).to_json(verdict, id, started))
 }
 
-/// What was said, else what is piped in.
+/// The prompt from the command line, otherwise from standard input.
 async fn prompt(run: &RunContext, said: &[String]) -> Result<String, Problem> {
     let words = said.join(" ");
     if !words.trim().is_empty() {
@@ -139,47 +121,46 @@ fn simulated() -> Value {
     })
 }
 
-/// What a run came to.
-struct Played {
+struct RoleResult {
     output: String,
     error: Option<String>,
     exit: Exit,
 }
 
-impl Played {
-    fn of(verdict: &Verdict, role: Option<&OpenRole>) -> Self {
-        let mut played = Self {
+impl RoleResult {
+    fn new(verdict: &Verdict, role: Option<&OpenRole>) -> Self {
+        let mut result = Self {
             output: verdict.response.clone(),
             error: (!verdict.errors.is_empty()).then(|| verdict.errors.join("; ")),
             exit: verdict.exit(),
         };
         if let Some(limit) = role.and_then(|role| role.allowance.exceeded()) {
-            // What the tool says that reached the limit is no answer of the model's.
-            played.output.clear();
-            played.error = Some(format!("a limit was reached: {limit}"));
-            played.exit = Exit::Limited;
+            // The text of the tool that reached the limit is no answer of the model.
+            result.output.clear();
+            result.error = Some(format!("a limit was reached: {limit}"));
+            result.exit = Exit::Limited;
         } else if let Some(contract::event::Outcome::Limited { told, .. }) = &verdict.outcome {
-            played.error = Some(format!("a limit was reached: {told}"));
+            result.error = Some(format!("a limit was reached: {told}"));
         } else if let Some(contract::event::Outcome::Stuck { why }) = &verdict.outcome {
-            played.error = Some(format!("the model goes in circles: {why}"));
-        } else if role.is_some_and(|role| role.output.is_some()) && played.exit == Exit::Done {
+            result.error = Some(format!("the model goes in circles: {why}"));
+        } else if role.is_some_and(|role| role.output.is_some()) && result.exit == Exit::Done {
             let is_answer = |it: &&CallResult| it.tool == final_result::NAME && it.output.success;
             let given = verdict.results.iter().rev().find(is_answer);
             let schema = role.and_then(|role| role.output.as_ref());
             let in_words = || answer::fitting(&verdict.response, schema.unwrap_or(&Value::Null));
             match given.map_or_else(in_words, |it| Ok(it.output.output.clone())) {
-                Ok(answer) => played.output = answer,
+                Ok(answer) => result.output = answer,
                 Err(what) => {
-                    played.error =
+                    result.error =
                         Some(format!("the answer does not fit the role's schema: {what}"));
-                    played.exit = Exit::Failed;
+                    result.exit = Exit::Failed;
                 }
             }
         }
-        played
+        result
     }
 
-    fn object(&self, verdict: &Verdict, id: &str, started: Instant) -> Value {
+    fn to_json(&self, verdict: &Verdict, id: &str, started: Instant) -> Value {
         let names: Vec<&str> = verdict.calls.iter().map(|call| call.name.as_str()).collect();
         let usage = &verdict.usage;
         json!({
@@ -198,7 +179,6 @@ impl Played {
     }
 }
 
-/// Checks a role's file.
 pub(crate) async fn validate(assembly: &Assembly, path: &Path) -> Outcome {
     let (file, mut reading) = role::examine(assembly, path)?;
     let mut tools = Vec::new();
@@ -206,40 +186,34 @@ pub(crate) async fn validate(assembly: &Assembly, path: &Path) -> Outcome {
         tools = role::ask_python(assembly, &mut reading).await?;
     }
     let is_valid = reading.is_valid();
-    let exit = if is_valid { Exit::Done } else { Exit::Failed };
-    if assembly.wants_json() {
-        let role = reading.role.as_ref();
-        output::json(&json!({
-            "path": file.display().to_string(),
-            "valid": is_valid,
-            "name": role.map(|role| &role.name),
-            "description": role.map(|role| &role.description),
-            "tools": tools,
-            "skills": role.map(|role| &role.skills),
-            "findings": reading.findings,
-        }))?;
-        return Ok(exit);
-    }
-    for finding in &reading.findings {
-        let words = format!("{}: {}", file.display(), role::words(finding));
+    let shown = file.display().to_string();
+    let role = reading.role.as_ref();
+    let data = json!({
+        "path": shown,
+        "valid": is_valid,
+        "name": role.map(|role| &role.name),
+        "description": role.map(|role| &role.description),
+        "tools": tools,
+        "skills": role.map(|role| &role.skills),
+        "findings": reading.findings,
+    });
+    for finding in reading.findings.iter().filter(|_| !assembly.wants_json()) {
+        let words = format!("{shown}: {}", role::words(finding));
         match finding.severity {
             Severity::Error | Severity::Loss => output::error(&words),
             Severity::Warning => output::warning(&words),
         }
     }
-    if let Some(role) = reading.role.filter(|_| is_valid) {
-        let mut rows = vec![
-            ["Valid".to_owned(), file.display().to_string()],
-            ["name".to_owned(), role.name],
-            ["description".to_owned(), role.description],
-        ];
-        let heading = |index: usize| if index == 0 { "tools" } else { "" };
-        let tools = tools.into_iter().enumerate();
-        rows.extend(tools.map(|(index, line)| [heading(index).to_owned(), line]));
-        rows.push(["skills".to_owned(), role.skills.join(", ")]);
-        let rows: Vec<Vec<String>> =
-            rows.into_iter().filter(|row| !row[1].is_empty()).map(Vec::from).collect();
-        output::line(contract::text::visible(output::table(&rows).trim_end()))?;
+    let mut rows: Vec<[String; 2]> = Vec::new();
+    if let Some(role) = role.filter(|_| is_valid) {
+        let row = |name: &str, value: &str| [name.to_owned(), value.to_owned()];
+        rows.push(row("Valid", &shown));
+        rows.extend([row("name", &role.name), row("description", &role.description)]);
+        let heads = std::iter::once("tools").chain(std::iter::repeat(""));
+        rows.extend(heads.zip(&tools).map(|(head, line)| row(head, line)));
+        rows.push(row("skills", &role.skills.join(", ")));
+        rows.retain(|row| !row[1].is_empty());
     }
-    Ok(exit)
+    assembly.report(&data, output::table(rows))?;
+    Ok(if is_valid { Exit::Done } else { Exit::Failed })
 }

@@ -1,6 +1,6 @@
 //! `sandbox`: runs a command confined, and says what confinement there is.
 
-mod shown;
+mod terminal_filter;
 
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
@@ -13,7 +13,7 @@ use contract::policy::Mode;
 use contract::sandbox::{
     Access, Channel, Child, Exit as Ended, Network, SandboxError, Spawn, Stdin,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
@@ -22,16 +22,14 @@ use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
-use crate::output;
 use crate::signals::Signals;
-use shown::Shown;
+use terminal_filter::TerminalFilter;
 
-/// By this shells say that a program was not found.
+/// A shell's exit code if a program was not found.
 const NOT_FOUND: u8 = 127;
-/// By this shells say that a program was found and could not be started.
+/// A shell's exit code if a program was found and could not be started.
 const NOT_STARTED: u8 = 126;
 
-/// Runs a `sandbox` command.
 pub(crate) async fn run(assembly: &Assembly, command: SandboxCommand) -> Outcome {
     match command {
         SandboxCommand::Run { profile, command } => {
@@ -66,7 +64,7 @@ async fn confined(assembly: &Assembly, access: Access, command: Vec<OsString>) -
     let access = if assembly.mode() == Mode::ReadOnly { Access::ReadOnly } else { access };
     let mut confinement = assemble::confinement::confinement(assembly, root)?.with_access(access);
     if access == Access::ReadOnly {
-        // What may change nothing tells nobody anything either.
+        // A read-only command gets no network either.
         confinement.profile.network = Network::None;
     }
     let mut signals = Signals::new()?;
@@ -75,8 +73,8 @@ async fn confined(assembly: &Assembly, access: Access, command: Vec<OsString>) -
     let terminal = assembly.environment.terminal;
     let streams = async {
         tokio::try_join!(
-            copy(stdout, io::stdout(), terminal.stdout.then(Shown::default)),
-            copy(stderr, io::stderr(), terminal.stderr.then(Shown::default))
+            copy(stdout, io::stdout(), terminal.stdout.then(TerminalFilter::default)),
+            copy(stderr, io::stderr(), terminal.stderr.then(TerminalFilter::default))
         )
     };
     let run = async {
@@ -98,7 +96,7 @@ async fn confined(assembly: &Assembly, access: Access, command: Vec<OsString>) -
     })
 }
 
-/// Why a command did not start, with the code by which shells tell it.
+/// The reason why a command did not start, with the exit code that a shell would use.
 fn unstarted(run: &RunContext, spawn: &Spawn, error: &SandboxError) -> Problem {
     let (exit, hint) = match error {
         SandboxError::Unavailable { hint, .. } => (Exit::Unsafe, Some(hint.clone())),
@@ -114,7 +112,7 @@ fn unstarted(run: &RunContext, spawn: &Spawn, error: &SandboxError) -> Problem {
     Problem { hint, ..Problem::new(exit, error.to_string()) }
 }
 
-/// What to do where a program is there, but not for a confined process.
+/// A hint if a program exists but a confined process cannot see it.
 fn hidden(run: &RunContext, program: &Path) -> Option<String> {
     let search = run.environment.variable("PATH").unwrap_or_default();
     let directories = std::env::split_paths(search);
@@ -124,7 +122,7 @@ fn hidden(run: &RunContext, program: &Path) -> Option<String> {
     } else {
         vec![run.environment.cwd.join(program)]
     };
-    // What nobody can run does not run when it is seen either.
+    // A file that is not executable would not run outside either.
     let can_run = |found: Metadata| found.is_file() && found.permissions().mode() & 0o111 != 0;
     let place = places.into_iter().find(|place| fs::metadata(place).is_ok_and(can_run))?;
     let root = run.root().ok()?;
@@ -138,10 +136,10 @@ fn hidden(run: &RunContext, program: &Path) -> Option<String> {
     ))
 }
 
-/// Hands our standard input on; never ends while the command may go on.
+/// Forwards our standard input; never returns unless it fails.
 async fn feed(to: Option<Box<dyn AsyncWrite + Send + Unpin>>) -> io::Result<()> {
     let (sender, mut pieces) = mpsc::channel::<Vec<u8>>(4);
-    // Nothing ends the wait for a terminal's next line, so it is on a thread that may stay behind.
+    // A read of a terminal cannot be cancelled, so it is on a thread that may outlive the command.
     std::thread::Builder::new().name("stdin".to_owned()).spawn(move || {
         let mut buffer = vec![0; 64 << 10];
         let mut input = io::stdin().lock();
@@ -153,7 +151,7 @@ async fn feed(to: Option<Box<dyn AsyncWrite + Send + Unpin>>) -> io::Result<()> 
     })?;
     if let Some(mut to) = to {
         while let Some(piece) = pieces.recv().await {
-            // Whether the command wants more is its own business.
+            // The command may close its input early.
             if to.write_all(&piece).await.is_err() || to.flush().await.is_err() {
                 break;
             }
@@ -162,18 +160,18 @@ async fn feed(to: Option<Box<dyn AsyncWrite + Send + Unpin>>) -> io::Result<()> 
     std::future::pending().await
 }
 
-/// Hands on what the command writes: to a terminal as it may be shown there, else as it is.
+/// Forwards the command's output: filtered to a terminal, otherwise unchanged.
 async fn copy(
     mut from: Box<dyn AsyncRead + Send + Unpin>,
     mut to: impl Write,
-    mut shown: Option<Shown>,
+    mut filter: Option<TerminalFilter>,
 ) -> io::Result<()> {
     let mut buffer = vec![0; 64 << 10];
     loop {
         let count = from.read(&mut buffer).await?;
-        match &mut shown {
-            Some(shown) if count == 0 => to.write_all(shown.finish().as_bytes())?,
-            Some(shown) => to.write_all(shown.push(&buffer[..count]).as_bytes())?,
+        match &mut filter {
+            Some(filter) if count == 0 => to.write_all(filter.finish().as_bytes())?,
+            Some(filter) => to.write_all(filter.push(&buffer[..count]).as_bytes())?,
             None => to.write_all(&buffer[..count])?,
         }
         to.flush()?;
@@ -186,44 +184,31 @@ async fn copy(
 fn doctor(assembly: &Assembly) -> Outcome {
     let reports = sandbox::doctor(&assemble::confinement::sandbox_settings(assembly)?);
     let exit = if reports.iter().any(|report| report.chosen) { Exit::Done } else { Exit::Unsafe };
-    if assembly.wants_json() {
-        output::json(&reports.iter().map(describe).collect::<Vec<_>>())?;
-        return Ok(exit);
-    }
-    for report in &reports {
-        let state = match &report.usable {
-            Ok(()) if report.chosen => "is used".to_owned(),
-            Ok(()) => "would work".to_owned(),
-            Err(cause) => format!("does not work: {cause}"),
-        };
-        output::line(format_args!("{}: {state}", report.rung))?;
-        if let Err(cause) = &report.usable
-            && !cause.remedy.is_empty()
-        {
-            output::line(format_args!("  remedy: {}", cause.remedy))?;
-        }
-        for hold in &report.holds {
-            output::line(format_args!("  holds: {hold}"))?;
-        }
-        for lack in &report.lacks {
-            output::line(format_args!("  lacks: {lack}"))?;
-        }
+    let (mut data, mut lines) = (Vec::new(), Vec::new());
+    for sandbox::RungReport { rung, usable, chosen, holds, lacks, .. } in &reports {
+        let cause = usable.as_ref().err();
+        data.push(json!({
+            "rung": rung.name(),
+            "usable": usable.is_ok(),
+            "chosen": chosen,
+            "cause": cause.map(|cause| cause.what.clone()),
+            "remedy": cause.map(|cause| cause.remedy.clone()),
+            "holds": holds,
+            "lacks": lacks,
+        }));
+        lines.push(match cause {
+            None if *chosen => format!("{rung}: is used"),
+            None => format!("{rung}: would work"),
+            Some(cause) => format!("{rung}: does not work: {cause}"),
+        });
+        let remedy = cause.map(|cause| &cause.remedy).filter(|remedy| !remedy.is_empty());
+        lines.extend(remedy.map(|remedy| format!("  remedy: {remedy}")));
+        lines.extend(holds.iter().map(|held| format!("  holds: {held}")));
+        lines.extend(lacks.iter().map(|lack| format!("  lacks: {lack}")));
     }
     if exit == Exit::Unsafe {
-        output::line("Nothing can confine a process here, so no command will run.")?;
+        lines.push("Nothing can confine a process here, so no command will run.".to_owned());
     }
+    assembly.report(&data, lines.join("\n"))?;
     Ok(exit)
-}
-
-fn describe(report: &sandbox::RungReport) -> Value {
-    let cause = report.usable.as_ref().err();
-    json!({
-        "rung": report.rung.name(),
-        "usable": report.usable.is_ok(),
-        "chosen": report.chosen,
-        "cause": cause.map(|cause| cause.what.clone()),
-        "remedy": cause.map(|cause| cause.remedy.clone()),
-        "holds": report.holds,
-        "lacks": report.lacks,
-    })
 }

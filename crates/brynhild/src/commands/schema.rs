@@ -1,34 +1,51 @@
-//! What is generated from the program itself: the events' schema, completions, the manual.
+//! Files generated from the program itself: the events' schema, completions, the manual, and the
+//! Python packages that plugins import. Reads no configuration.
 
 use std::io;
+use std::path::Path;
 
 use clap_complete::Shell;
 use contract::event::Event;
+use serde_json::json;
 
 use super::command_line;
-use crate::exit::{Exit, Outcome};
+use crate::args::{Global, OutputFormat};
+use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
-/// Prints the JSON Schema of an event.
 pub(crate) fn events() -> Outcome {
     output::json(&schemars::schema_for!(Event))?;
     Ok(Exit::Done)
 }
 
-/// Prints completions for a shell.
 pub(crate) fn completions(shell: Shell) -> Outcome {
-    // The generator panics where the output is gone, so it writes to memory.
+    // The generator panics if standard output is closed, so it writes to memory.
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut command_line(), "brynhild", &mut text);
     io::Write::write_all(&mut io::stdout().lock(), &text)?;
     Ok(Exit::Done)
 }
 
-/// Prints the manual page.
 pub(crate) fn manual() -> Outcome {
     let mut text = Vec::new();
     let command_line = command_line().version(env!("CARGO_PKG_VERSION"));
     clap_mangen::Man::new(command_line).render(&mut text)?;
     io::Write::write_all(&mut io::stdout().lock(), &text)?;
+    Ok(Exit::Done)
+}
+
+/// Writes the Python packages that plugins import, so that authors can test plugins without us.
+pub(crate) fn stubs(global: &Global, directory: &Path) -> Outcome {
+    let files = python_host::write_stubs(directory).map_err(|error| {
+        Problem::failed(format!("cannot write to {}: {error}", directory.display()))
+            .hint("name a directory that you may write to")
+    })?;
+    let shown = directory.display().to_string();
+    if global.format() == Some(OutputFormat::Json) {
+        output::json(&json!({"path": shown, "files": files.len()}))?;
+        return Ok(Exit::Done);
+    }
+    output::text(format_args!("{} files are in {shown}.", files.len()))?;
+    output::hint(&format!("`PYTHONPATH={shown} python3 test_my_tool.py` finds them"));
     Ok(Exit::Done)
 }

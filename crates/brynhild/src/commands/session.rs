@@ -1,33 +1,35 @@
-//! `session`: list, show, rename, title, delete, export, search.
+//! `session`: lists, shows, renames, deletes, exports and searches sessions, and undoes the
+//! changes that they made to files.
 
 use std::io::{self, BufRead, BufWriter, Write};
 use std::path::Path;
 
 use contract::event::{Direction, Event, EventKind};
-use contract::id::{SessionId, Timestamp};
+use contract::id::{Seq, SessionId, Timestamp};
 use contract::log::Log;
 use contract::text::{head, visible};
 use serde_json::json;
 use sessions::export::{Export, Thinking};
+use sessions::log::FileLog;
 use sessions::search::{Hit, Who};
-use sessions::store::Store;
+use sessions::snapshots::{OnConflict, SessionSnapshots, UndoRequest};
+use sessions::store::{Opened, Store};
+use sessions::summary::Summary;
 
-use super::undo;
 use crate::args::{ExportFormat, SessionCommand, ThinkingStyle};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice;
-use crate::assemble::undo::Detail;
+use crate::assemble::undo::{self, Detail};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::export::write_with;
 use crate::output;
 
-/// Runs a `session` command.
 pub(crate) fn run(assembly: &Assembly, command: &SessionCommand) -> Outcome {
     let store = assembly.store()?;
     match command {
         SessionCommand::List { limit } => {
-            list(assembly, &store, limit.unwrap_or_else(|| usual(assembly)))
+            list(assembly, &store, limit.unwrap_or_else(|| default_limit(assembly)))
         }
         SessionCommand::Show { id } => show(assembly, &store, id),
         SessionCommand::Rename { old, new } => rename(assembly, &store, old, new),
@@ -38,16 +40,16 @@ pub(crate) fn run(assembly: &Assembly, command: &SessionCommand) -> Outcome {
             export((assembly, &store), id, format, output, (*thinking_style).into())
         }
         SessionCommand::Undo { id, turns, dry_run, force } => {
-            let wanted = undo::wanted(*turns, *force, *dry_run);
-            undo::restore(assembly, id.as_deref(), Direction::Undo, wanted)
+            let request = undo_request(*turns, *force, *dry_run);
+            restore((assembly, &store), id.as_deref(), Direction::Undo, request)
         }
         SessionCommand::Redo { id, dry_run, force } => {
-            let wanted = undo::wanted(1, *force, *dry_run);
-            undo::restore(assembly, id.as_deref(), Direction::Redo, wanted)
+            let request = undo_request(1, *force, *dry_run);
+            restore((assembly, &store), id.as_deref(), Direction::Redo, request)
         }
         SessionCommand::Changes { id, turns, diff } => {
             let detail = if *diff { Detail::Lines } else { Detail::Files };
-            undo::changes(assembly, id.as_deref(), *turns, detail)
+            changes((assembly, &store), id.as_deref(), *turns, detail)
         }
         SessionCommand::Search { query, limit } => {
             search(assembly, &store, &query.join(" "), *limit)
@@ -66,8 +68,8 @@ impl From<ThinkingStyle> for Thinking {
     }
 }
 
-/// How many sessions are listed where nobody says; 0 means all.
-fn usual(run: &RunContext) -> usize {
+/// The configured length of the list; 0 means all.
+fn default_limit(run: &RunContext) -> usize {
     match usize::try_from(run.config().session.history_limit) {
         Ok(0) | Err(_) => usize::MAX,
         Ok(limit) => limit,
@@ -77,30 +79,19 @@ fn usual(run: &RunContext) -> usize {
 fn list(run: &RunContext, store: &Store, limit: usize) -> Outcome {
     let mut sessions = store.list()?;
     sessions.truncate(limit);
-    if run.wants_json() {
-        output::json(&sessions)?;
-        return Ok(Exit::Done);
-    }
     if sessions.is_empty() {
-        output::line("No sessions yet. `brynhild chat PROMPT` starts one.")?;
-        return Ok(Exit::Done);
+        return run.report(&sessions, "No sessions yet. `brynhild chat PROMPT` starts one.");
     }
-    let mut rows =
-        vec![["ID", "UPDATED", "MESSAGES", "MODEL", "TITLE"].map(str::to_owned).to_vec()];
-    rows.extend(sessions.into_iter().map(|session| {
-        // Without a title, what it began with tells it from others.
-        let named = session.title.or(session.first_prompt).unwrap_or_default();
-        let line = named.lines().next().unwrap_or_default();
-        vec![
-            session.id.to_string(),
-            session.updated_at.0.strftime("%Y-%m-%d %H:%M").to_string(),
-            session.message_count.to_string(),
-            session.model,
-            head(line, 60).to_owned(),
-        ]
-    }));
-    io::stdout().lock().write_all(output::table(&rows).as_bytes())?;
-    Ok(Exit::Done)
+    let row = |session: &Summary| {
+        // Without a title, the first prompt identifies the session.
+        let named = session.title.as_ref().or(session.first_prompt.as_ref());
+        let line = named.and_then(|named| named.lines().next()).unwrap_or_default();
+        let updated = session.updated_at.0.strftime("%Y-%m-%d %H:%M").to_string();
+        let count = session.message_count.to_string();
+        [session.id.as_str(), &updated, &count, &session.model, head(line, 60)].map(str::to_owned)
+    };
+    let titles = ["ID", "UPDATED", "MESSAGES", "MODEL", "TITLE"];
+    run.report(&sessions, output::titled_table(titles, sessions.iter().map(row)))
 }
 
 fn read<'a>(store: &'a Store, id: &str) -> Result<Export<'a>, Problem> {
@@ -131,36 +122,16 @@ fn show(run: &RunContext, store: &Store, id: &str) -> Outcome {
 fn rename(run: &RunContext, store: &Store, old: &str, new: &str) -> Outcome {
     let (from, to) = (store.resolve(old)?, SessionId::parse(new)?);
     store.rename(&from, &to)?;
-    if run.wants_json() {
-        output::json(&json!({"renamed": true, "old_name": from, "new_name": to}))?;
-    } else {
-        output::line(format!("Session {from} renamed to {to}."))?;
-    }
-    Ok(Exit::Done)
+    let data = json!({"renamed": true, "old_name": from, "new_name": to});
+    run.report(&data, format_args!("Session {from} renamed to {to}."))
 }
 
 fn set_title(run: &RunContext, store: &Store, id: &str, title: &str) -> Outcome {
     let id = store.resolve(id)?;
-    let opened = store.open(&id)?;
-    let log = opened.log.ok_or_else(|| {
-        Problem::failed(format!("session {id} was written by a later version of Brynhild"))
-    })?;
-    let seq = opened.events.last().map(|event| event.seq).unwrap_or_default().next();
-    let what = EventKind::Titled { title: title.to_owned() };
-    log.append(&[Event {
-        seq,
-        session: id.clone(),
-        at: Timestamp::now(),
-        within: None,
-        kind: what,
-    }])?;
-    log.sync()?;
-    if run.wants_json() {
-        output::json(&json!({"titled": true, "session_id": id, "title": title}))?;
-    } else {
-        output::line(format!("Session {id} has the title {}.", visible(title)))?;
-    }
-    Ok(Exit::Done)
+    let title_event = EventKind::Titled { title: title.to_owned() };
+    EventAppender::new(store.open(&id)?, &id)?.append(title_event)?;
+    let data = json!({"titled": true, "session_id": id, "title": title});
+    run.report(&data, format_args!("Session {id} has the title {title}."))
 }
 
 fn delete(run: &RunContext, store: &Store, id: &str) -> Outcome {
@@ -170,12 +141,8 @@ fn delete(run: &RunContext, store: &Store, id: &str) -> Outcome {
             .hint("pass `--yes` to delete without a question"));
     }
     store.delete(&id)?;
-    if run.wants_json() {
-        output::json(&json!({"deleted": true, "session_id": id}))?;
-    } else {
-        output::line(format!("Session {id} deleted."))?;
-    }
-    Ok(Exit::Done)
+    let data = json!({"deleted": true, "session_id": id});
+    run.report(&data, format_args!("Session {id} deleted."))
 }
 
 fn confirmed(run: &RunContext, id: &SessionId) -> io::Result<bool> {
@@ -212,17 +179,11 @@ fn search(run: &RunContext, store: &Store, query: &str, limit: usize) -> Outcome
         return Err(Problem::misuse("nothing to search for").hint("name one or more words"));
     }
     let hits = store.search(query, limit)?;
-    show_hits(run, &hits)?;
-    Ok(Exit::Done)
-}
-
-fn show_hits(run: &RunContext, hits: &[Hit]) -> io::Result<()> {
-    if run.wants_json() {
-        return output::json(&hits);
+    if hits.is_empty() {
+        return run.report(&hits, "Nothing found.");
     }
-    for hit in hits {
+    let line = |hit: &Hit| {
         let at = hit.at.0.strftime("%Y-%m-%d %H:%M");
-        let snippet = visible(&hit.snippet).into_owned();
         let who = match hit.who {
             Who::User => "you",
             Who::Assistant => "model",
@@ -232,10 +193,92 @@ fn show_hits(run: &RunContext, hits: &[Hit]) -> io::Result<()> {
             Who::Title => "title",
         };
         let agent = hit.agent.as_deref().map_or_else(String::new, |name| format!(" of {name}"));
-        output::line(format!("{}  {at}  {who}{agent}: {snippet}", hit.session))?;
+        format!("{}  {at}  {who}{agent}: {}\n", hit.session, hit.snippet)
+    };
+    run.report(&hits, hits.iter().map(line).collect::<String>())
+}
+
+fn undo_request(turns: u32, force: bool, is_dry: bool) -> UndoRequest {
+    let on_conflict = if force { OnConflict::Overwrite } else { OnConflict::Keep };
+    UndoRequest { turns: usize::try_from(turns).unwrap_or(usize::MAX), on_conflict, is_dry }
+}
+
+/// A session, by default the newest of this directory, with its snapshots.
+fn snapshots(
+    assembly: &Assembly,
+    store: &Store,
+    id: Option<&str>,
+) -> Result<(SessionId, SessionSnapshots), Problem> {
+    let summary = if let Some(id) = id {
+        let id = store.resolve(id).map_err(|error| {
+            Problem::misuse(error.to_string()).hint("`brynhild session list` shows all")
+        })?;
+        store.list()?.into_iter().find(|session| session.id == id)
+    } else {
+        let here = assembly.root()?.display().to_string();
+        store.list()?.into_iter().find(|session| session.cwd == here)
+    };
+    let summary = summary.ok_or_else(|| {
+        Problem::misuse("there is no session of this directory")
+            .hint("name one: `brynhild session list` shows all")
+    })?;
+    let snapshots = undo::keeper(assembly, Path::new(&summary.cwd), &summary.id)?;
+    Ok((summary.id, snapshots))
+}
+
+fn restore(
+    (assembly, store): (&Assembly, &Store),
+    id: Option<&str>,
+    direction: Direction,
+    request: UndoRequest,
+) -> Outcome {
+    let (id, snapshots) = snapshots(assembly, store, id)?;
+    let opened = store.open(&id).map_err(|error| Problem::misuse(error.to_string()))?;
+    let mut appender = EventAppender::new(opened, &id)?;
+    let history = || Ok(store.history(&id)?);
+    let mut record = |kind: EventKind| appender.append(kind);
+    let report = undo::restore(&snapshots, history, (direction, request), &mut record)?;
+    assembly.report(&report, undo::told(&report))?;
+    Ok(if report.turns.is_empty() { Exit::Done } else { undo::exit(&report) })
+}
+
+fn changes(
+    (assembly, store): (&Assembly, &Store),
+    id: Option<&str>,
+    turns: Option<u32>,
+    detail: Detail,
+) -> Outcome {
+    let (id, snapshots) = snapshots(assembly, store, id)?;
+    let history = store.history(&id)?;
+    let turns = undo::last(&history, turns);
+    if assembly.wants_json() {
+        output::json(&undo::data(&snapshots, turns, detail)?)?;
+    } else {
+        output::text(undo::listed(&snapshots, turns, detail)?)?;
     }
-    if hits.is_empty() {
-        output::line("Nothing found.")?;
+    Ok(Exit::Done)
+}
+
+/// Appends events to the log of a session that is not open.
+struct EventAppender {
+    log: FileLog,
+    session: SessionId,
+    seq: Seq,
+}
+
+impl EventAppender {
+    fn new(opened: Opened, id: &SessionId) -> Result<Self, Problem> {
+        let log = opened.log.ok_or_else(|| {
+            Problem::failed(format!("session {id} was written by a later version of Brynhild"))
+        })?;
+        let seq = opened.events.last().map(|event| event.seq).unwrap_or_default();
+        Ok(Self { log, session: id.clone(), seq })
     }
-    Ok(())
+
+    fn append(&mut self, kind: EventKind) -> Result<(), Problem> {
+        self.seq = self.seq.next();
+        let (session, at) = (self.session.clone(), Timestamp::now());
+        self.log.append(&[Event { seq: self.seq, session, at, within: None, kind }])?;
+        Ok(self.log.sync()?)
+    }
 }

@@ -1,7 +1,6 @@
 //! `stats`: what sessions took, in tokens, money and calls.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 
 use contract::id::Timestamp;
 use contract::tool::ToolSpec;
@@ -13,13 +12,12 @@ use crate::args::{StatsArgs, StatsOrder};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::pricing;
 use crate::assemble::setup::{self, ToolListing};
-use crate::exit::{Exit, Outcome, Problem};
+use crate::exit::{Outcome, Problem};
 use crate::frontends::usage_tables::{
     Kind, Row, spent_cells, spent_data, spent_row, spent_rows, used_rows,
 };
 use crate::output;
 
-/// Shows what sessions took.
 pub(crate) async fn run(assembly: &Assembly, args: &StatsArgs) -> Outcome {
     let mut sessions = assembly.store()?.figures()?;
     pricing::complete(assembly, &mut sessions);
@@ -41,27 +39,18 @@ pub(crate) async fn run(assembly: &Assembly, args: &StatsArgs) -> Outcome {
             (used_rows(&total.tools, &total.spent(), Some(&read)), Kind::Used)
         }
     };
-    if assembly.wants_json() {
-        let rows: Vec<&Value> = rows.iter().map(|row| &row.data).collect();
-        let total = json!({"turns": total.turns, "spent": spent_data("", &total.spent())});
-        output::json(&json!({"days": args.days, "total": total, "rows": rows}))?;
-        return Ok(Exit::Done);
-    }
+    let data: Vec<&Value> = rows.iter().map(|row| &row.data).collect();
+    let spent = json!({"turns": total.turns, "spent": spent_data("", &total.spent())});
+    let data = json!({"days": args.days, "total": spent, "rows": data});
     if rows.is_empty() {
-        output::line(nothing(args, sessions.is_empty()))?;
-        return Ok(Exit::Done);
+        return assembly.report(&data, empty_message(args, sessions.is_empty()));
     }
-    let mut table = vec![kind.heading()];
-    table.extend(rows.into_iter().map(|row| row.cells));
-    if matches!(kind, Kind::Spent) {
-        table.push(spent_cells("total", &total.spent()));
-    }
-    std::io::stdout().lock().write_all(output::table(&table).as_bytes())?;
-    Ok(Exit::Done)
+    let sum = matches!(kind, Kind::Spent).then(|| spent_cells("total", &total.spent()));
+    let rows = rows.into_iter().map(|row| row.cells);
+    assembly.report(&data, output::table([kind.heading()].into_iter().chain(rows).chain(sum)))
 }
 
-/// What is said where there is nothing to show.
-fn nothing(args: &StatsArgs, has_no_session: bool) -> String {
+fn empty_message(args: &StatsArgs, has_no_session: bool) -> String {
     if has_no_session {
         return "No sessions yet, so nothing to count. `brynhild chat PROMPT` starts one."
             .to_owned();
@@ -78,7 +67,7 @@ fn nothing(args: &StatsArgs, has_no_session: bool) -> String {
     }
 }
 
-/// The first of so many days, today included.
+/// The first of the last `days` days, today included.
 fn first_day(days: u32) -> String {
     let hours = 24 * i64::from(days.saturating_sub(1));
     let first = Timestamp::now().0.checked_sub(jiff::SignedDuration::from_hours(hours));
@@ -104,7 +93,7 @@ fn by_day(sessions: &[SessionFigures], first: &str) -> Vec<Row> {
     spent_rows(&days)
 }
 
-/// About how many tokens each request spends on telling the model of tools, as they are by now.
+/// The approximate tokens of each request that describe the present tools.
 async fn read_of(
     assembly: &Assembly,
     by: impl Fn(&ToolSpec) -> &String,
@@ -116,7 +105,7 @@ async fn read_of(
     Ok(read)
 }
 
-/// What calls of plugins took, and what plugins take that nobody called.
+/// Usage of plugins, with those that were never called.
 fn by_plugin(total: &Figures, read: &BTreeMap<String, usize>) -> Vec<Row> {
     let mut plugins = total.plugins();
     for name in read.keys() {

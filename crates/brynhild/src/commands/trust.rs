@@ -15,10 +15,8 @@ use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 use crate::project_root::project_root;
 
-/// Says that the files shown are not the ones that are there now.
 const CHANGED: &str = "the files of this project changed while you were asked";
 
-/// Runs `trust`.
 pub(crate) async fn run(run: &RunContext, args: &TrustArgs) -> Outcome {
     if !run.global.plugin_dir.is_empty() {
         let text = "`--plugin-dir` needs no trust: naming a directory trusts it for that run";
@@ -35,7 +33,7 @@ pub(crate) async fn run(run: &RunContext, args: &TrustArgs) -> Outcome {
     }
 }
 
-/// Shows the dialog and stores the decision; none if the files changed meanwhile.
+/// Shows the dialog and stores the decision; none if the files changed in between.
 async fn decided_once(
     run: &RunContext,
     args: &TrustArgs,
@@ -46,13 +44,9 @@ async fn decided_once(
     let past = past(store, &root)?;
     let is_decided = past.as_ref().is_some_and(|it| it.decision == Decision::Trusted);
     if snapshot.entries.is_empty() && !is_decided {
-        let text = format!("{} has no files that need trust", root.display());
-        if run.wants_json() {
-            output::json(&json!({"path": root.display().to_string(), "files": []}))?;
-        } else {
-            output::line(contract::text::visible(&text))?;
-        }
-        return Ok(Some(Exit::Done));
+        let root = root.display().to_string();
+        let text = format!("{root} has no files that need trust");
+        return run.report(&json!({"path": root, "files": []}), text).map(Some);
     }
     let held_back = held_back(run, &root);
     let brief = Brief::new(&root, &snapshot, store, past, &held_back);
@@ -71,10 +65,10 @@ async fn decided_once(
     if let Some(decision) = decision.filter(|decision| *decision != Decision::Declined) {
         store.decide(&root, &snapshot, decision).map_err(Problem::misuse)?;
     }
-    told_decision(run, &root, &brief, decision).map(Some)
+    report_decision(run, &root, &brief, decision).map(Some)
 }
 
-/// What the user wants; none where nobody can be asked.
+/// The user's decision; none if the user cannot be asked.
 async fn decide(
     run: &RunContext,
     args: &TrustArgs,
@@ -83,27 +77,21 @@ async fn decide(
     if args.text_only {
         return Ok(Some(Decision::TextOnly));
     }
-    if run.global.yes {
-        if !run.wants_json() {
-            crate::output::question::show(&brief.words(detail(run)))?;
-        }
-        return Ok(Some(Decision::Trusted));
+    if !run.global.yes && !run.wants_json() && run.can_ask() {
+        return asked(brief, detail(run)).await.map(Some);
     }
-    if run.wants_json() || !can_ask(run) {
-        if !run.wants_json() {
-            crate::output::question::show(&brief.words(detail(run)))?;
-        }
-        return Ok(None);
+    if !run.wants_json() {
+        output::question::show(&brief.words(detail(run)))?;
     }
-    asked(brief, detail(run)).await.map(Some)
+    Ok(run.global.yes.then_some(Decision::Trusted))
 }
 
-fn detail(run: &RunContext) -> Detail {
+pub(super) fn detail(run: &RunContext) -> Detail {
     if run.config().behavior.verbose { Detail::Hashes } else { Detail::Paths }
 }
 
 async fn asked(brief: &Brief<'_>, detail: Detail) -> Result<Decision, Problem> {
-    // Before the question is shown: from then on it can be interrupted.
+    // Before the question is shown, so that it can be interrupted.
     let mut interrupt = signal(SignalKind::interrupt())?;
     tokio::select! {
         decision = dialog::ask(brief, detail) => Ok(decision?),
@@ -113,11 +101,7 @@ async fn asked(brief: &Brief<'_>, detail: Detail) -> Result<Decision, Problem> {
     }
 }
 
-fn can_ask(run: &RunContext) -> bool {
-    run.environment.terminal.stdin && run.environment.terminal.stderr
-}
-
-fn told_decision(
+fn report_decision(
     run: &RunContext,
     root: &Path,
     brief: &Brief<'_>,
@@ -150,7 +134,7 @@ fn told_decision(
             return Err(problem.hint("read the list above, then pass `--yes` or `--text-only`"));
         }
     };
-    output::line(contract::text::visible(&text))?;
+    output::text(text)?;
     Ok(exit)
 }
 
@@ -168,11 +152,16 @@ fn root(run: &RunContext, path: Option<&Path>) -> Result<PathBuf, Problem> {
 }
 
 fn past(store: &Store, root: &Path) -> Result<Option<Record>, Problem> {
+    Ok(records(store)?.into_iter().find(|record| record.path == root))
+}
+
+/// The stored decisions, with a warning if some cannot be read.
+fn records(store: &Store) -> Result<Vec<Record>, Problem> {
     let (records, problem) = store.read().map_err(Problem::misuse)?;
     if let Some(problem) = problem {
         output::warning(&problem);
     }
-    Ok(records.into_iter().find(|record| record.path == root))
+    Ok(records)
 }
 
 /// The settings that trust would let through.
@@ -184,53 +173,38 @@ fn held_back(run: &RunContext, root: &Path) -> Vec<String> {
 }
 
 fn list(run: &RunContext, store: &Store) -> Outcome {
-    let (records, problem) = store.read().map_err(Problem::misuse)?;
-    if let Some(problem) = problem {
-        output::warning(&problem);
-    }
+    let records = records(store)?;
     let state = |record: &Record| match Snapshot::read(&record.path) {
         Ok(snapshot) if snapshot.hash == record.hash => "unchanged",
         Ok(_) => "changed",
         Err(_) => "cannot be read",
     };
-    if run.wants_json() {
-        let row = |record: &Record| {
-            json!({
-                "path": record.path,
-                "decision": record.decision,
-                "hash": record.hash,
-                "at": record.at,
-                "state": state(record),
-            })
-        };
-        output::json(&records.iter().map(row).collect::<Vec<Value>>())?;
-        return Ok(Exit::Done);
-    }
-    if records.is_empty() {
-        output::line("Nothing was decided about any project.")?;
-        return Ok(Exit::Done);
-    }
-    let rows: Vec<Vec<String>> = records
-        .iter()
-        .map(|record| {
-            let decision = match record.decision {
-                Decision::Trusted => "trusted",
-                Decision::TextOnly => "text only",
-                Decision::Declined | Decision::Withdrawn => "not trusted",
-            };
-            let day = record.at.to_string().chars().take(10).collect();
-            let path = record.path.display().to_string();
-            vec![decision.to_owned(), state(record).to_owned(), day, path]
+    let data = |record: &Record| {
+        let Record { path, decision, hash, at } = record;
+        json!({
+            "path": path, "decision": decision, "hash": hash, "at": at, "state": state(record),
         })
-        .collect();
-    output::line(output::table(&rows).trim_end())?;
-    Ok(Exit::Done)
+    };
+    let data: Vec<Value> = records.iter().map(data).collect();
+    if records.is_empty() {
+        return run.report(&data, "Nothing was decided about any project.");
+    }
+    let row = |record: &Record| {
+        let decision = match record.decision {
+            Decision::Trusted => "trusted",
+            Decision::TextOnly => "text only",
+            Decision::Declined | Decision::Withdrawn => "not trusted",
+        };
+        let day: String = record.at.to_string().chars().take(10).collect();
+        let path = record.path.display().to_string();
+        [decision, state(record), &day, &path].map(str::to_owned)
+    };
+    run.report(&data, output::table(records.iter().map(row)))
 }
 
-/// Runs `untrust`.
 pub(crate) fn untrust(run: &RunContext, path: Option<&Path>) -> Outcome {
     let store = Store::new(run.config_dir()?);
-    // A directory that is gone can still be forgotten.
+    // The decision about a deleted directory can still be withdrawn.
     let root = match (root(run, path), path) {
         (Ok(root), _) => root,
         (Err(_), Some(path)) => run.environment.cwd.join(path),
@@ -239,7 +213,7 @@ pub(crate) fn untrust(run: &RunContext, path: Option<&Path>) -> Outcome {
     let shown = root.display();
     match store.withdraw(&root).map_err(Problem::misuse)? {
         Some(_) => {
-            output::line(contract::text::visible(&format!("No longer trusted: {shown}")))?;
+            output::text(format_args!("No longer trusted: {shown}"))?;
             Ok(Exit::Done)
         }
         None => Err(Problem::misuse(format!("nothing was decided about {shown}"))
@@ -294,16 +268,16 @@ pub(crate) fn settled(run: RunContext) -> Result<RunContext, Problem> {
     }
 }
 
-/// Whether somebody is to be asked.
+/// Returns true if the user is to be asked.
 pub(crate) fn is_asked(run: &RunContext) -> bool {
     let is_text = run.format() == crate::args::OutputFormat::Text;
     let is_open = run.trust.is_open(&run.loaded) && !run.global.print;
-    let asks = is_text && can_ask(run) && is_open;
+    let asks = is_text && run.can_ask() && is_open;
     asks && !run.global.require_trust && run.config_dir().is_ok()
 }
 
-/// Has `ask` put the question, and keeps the answer. Asks again where the bytes are others by then: the
-/// person trusts what was shown, and nothing else runs.
+/// Asks with `ask` and stores the answer. Asks again if a file changed in between: the user trusts
+/// the bytes that were shown, and no others run.
 pub(crate) async fn decided(
     mut run: RunContext,
     mut ask: impl AsyncFnMut(&Brief<'_>) -> Result<Decision, Problem>,

@@ -152,10 +152,10 @@ pub(crate) fn upright(table: &[Vec<String>]) -> String {
         };
         heading.iter().enumerate().map(line).collect()
     };
-    let whole = output::table(&turned(rows)).trim_start_matches('\n').to_owned();
+    let whole = output::table(turned(rows)).trim_start_matches('\n').to_owned();
     if whole.lines().all(|line| line.chars().count() <= NARROW) {
         return whole;
     }
-    let each = rows.iter().map(|row| output::table(&turned(std::slice::from_ref(row))));
+    let each = rows.iter().map(|row| output::table(turned(std::slice::from_ref(row))));
     each.collect::<Vec<_>>().join("\n").trim_end().to_owned() + "\n"
 }

@@ -17,7 +17,6 @@ use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
-/// The address of a server.
 fn address(assembly: &Assembly, name: &str) -> Result<Address, Problem> {
     let server = mcp::discover(assembly).servers.into_iter().find(|server| server.name == name);
     match server.map(|server| server.transport) {
@@ -29,7 +28,7 @@ fn address(assembly: &Assembly, name: &str) -> Result<Address, Problem> {
     }
 }
 
-/// Signs in, by a page or without one.
+/// Signs in, with a browser or without.
 pub(super) async fn login(assembly: &Assembly, args: &McpLoginArgs) -> Outcome {
     let name = &args.name;
     let address = address(assembly, name)?;
@@ -58,7 +57,7 @@ pub(super) async fn login(assembly: &Assembly, args: &McpLoginArgs) -> Outcome {
 
 fn show(page: &str) {
     output::hint("open this page and agree there:");
-    // The page is data: a script may want to open it.
+    // The page goes to standard output, where a script can read it.
     if output::line(page).is_err() {
         output::error("cannot show the page to sign in");
     }
@@ -100,11 +99,10 @@ fn identity_provider(
     Ok(Some(IdentityProvider { issuer, client: Client { id, authentication }, id_token }))
 }
 
-/// Forgets a key.
 pub(super) fn logout(assembly: &Assembly, name: &str) -> Outcome {
     let address = address(assembly, name)?;
     let had = mcp::credentials(assembly)?.forget(&address.url)?;
     let text = if had { "Forgot the key of" } else { "There is no key of" };
-    output::told(format_args!("{text} {name}"))?;
+    output::text(format_args!("{text} {name}"))?;
     Ok(Exit::Done)
 }

@@ -38,7 +38,7 @@ use crate::output::style::Palette;
 
 /// Opens the conversations of calls.
 pub(crate) struct ServingHost {
-    /// The conversation of a call, but for its hooks and its session.
+    /// The conversation of a call, without its hooks and session.
     aside: SideConversation,
     global: Global,
     environment: Environment,
@@ -122,10 +122,8 @@ impl ServingHost {
     }
 }
 
-/// The commands and the skills of an offer.
 type Texts = (Arc<dyn Commands>, Vec<(contract::skill::Skill, Vec<std::path::PathBuf>)>);
 
-/// Prints the warnings of hooks.
 fn warn_of(events: Result<Vec<Arc<Event>>, LogError>) {
     let events = events.unwrap_or_else(|error| {
         output::warning(&error.to_string());
@@ -162,7 +160,7 @@ impl Host for ServingHost {
         tools: Vec<Arc<dyn Tool>>,
     ) -> Box<dyn CallConversation> {
         if let Some(role) = self.background.role() {
-            // Its limit is for a run, and each call is one.
+            // The limit is for a run, and each call is a run.
             role.allowance.renew();
         }
         let (hooks, session) = (offer.hooks.clone(), session.clone());
@@ -187,7 +185,6 @@ impl Host for ServingHost {
     }
 }
 
-/// The conversation of one call.
 struct OpenCall(Conversation);
 
 #[async_trait]
@@ -205,7 +202,6 @@ impl CallConversation for OpenCall {
     }
 }
 
-/// The commands at one time.
 struct CommandSet {
     assembly: Assembly,
     commands: slash::Offer,

@@ -1,5 +1,5 @@
-//! What is wrong with the parts of a plugin's directory, for its author. Its Python is asked in its
-//! sandbox, unless the directory belongs to a project that is not trusted.
+//! Checks the parts of a plugin's directory, for its author. Its Python runs in its sandbox, unless
+//! the directory belongs to a project that is not trusted.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::assemble::assembly::Assembly;
 use crate::assemble::workers;
 use crate::exit::Problem;
 
-/// Adds what is wrong with the parts of the plugin in `root` to what is wrong with its manifest.
+/// Adds the faults of the parts of the plugin in `root` to those of its manifest.
 pub(super) async fn check(
     assembly: &Assembly,
     root: &Path,

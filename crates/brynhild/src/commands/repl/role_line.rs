@@ -1,30 +1,24 @@
-//! What people type in a conversation with a role beside prompts: files for the next one, another
-//! module of tools, the role read again.
+//! Lines of a conversation with a role that are no prompts: attach a file to the next prompt, add a
+//! module of tools, read the role again.
 
 use std::path::Path;
 
 use crate::exit::Problem;
 
-/// Bytes of one file that go along.
-const LARGEST: u64 = 256 << 10;
+/// The largest attachment in bytes.
+const MAX_ATTACHMENT_BYTES: u64 = 256 << 10;
 
-/// What a line asks for.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RoleLine<'a> {
-    /// Read the role again.
     Reload,
-    /// Have the functions of a module as tools.
     AddTool(&'a str),
-    /// Take a file along with the next prompt.
     Attach(&'a str),
-    /// Say which files go along.
     Attachments,
-    /// Take none of them along.
     ClearAttachments,
 }
 
 impl<'a> RoleLine<'a> {
-    /// Understands a line; none where it is something else.
+    /// Parses a line; none if it is an ordinary prompt.
     pub(super) fn parse(line: &'a str) -> Option<Self> {
         let (name, rest) = line.trim().split_once(char::is_whitespace).unwrap_or((line.trim(), ""));
         let rest = rest.trim();
@@ -39,12 +33,12 @@ impl<'a> RoleLine<'a> {
     }
 }
 
-/// Files that go along with the next prompt.
+/// Files that are sent with the next prompt.
 #[derive(Default)]
 pub(super) struct Attachments(Vec<(String, String)>);
 
 impl Attachments {
-    /// Reads a file, which the user has named.
+    /// Reads a file that the user named.
     pub(super) fn add(&mut self, cwd: &Path, name: &str) -> Result<String, Problem> {
         if name.is_empty() {
             return Err(Problem::misuse("no file was named").hint("`/attach PATH`"));
@@ -56,8 +50,10 @@ impl Attachments {
         let path = cwd.join(name);
         let cannot = |why: String| Problem::misuse(format!("cannot attach {name}: {why}"));
         let found = std::fs::metadata(&path).map_err(|error| cannot(error.to_string()))?;
-        if !found.is_file() || found.len() > LARGEST {
-            return Err(cannot(format!("only files of at most {LARGEST} bytes go along")));
+        if !found.is_file() || found.len() > MAX_ATTACHMENT_BYTES {
+            return Err(cannot(format!(
+                "only files of at most {MAX_ATTACHMENT_BYTES} bytes go along"
+            )));
         }
         let bytes = std::fs::read(&path).map_err(|error| cannot(error.to_string()))?;
         let text = String::from_utf8(bytes).map_err(|_| cannot("it is no text".to_owned()))?;
@@ -66,8 +62,8 @@ impl Attachments {
         Ok(format!("{name} goes along with the next prompt."))
     }
 
-    /// Which files go along, in words.
-    pub(super) fn told(&self) -> String {
+    /// The names of the attached files.
+    pub(super) fn describe(&self) -> String {
         if self.0.is_empty() {
             return "No file goes along with the next prompt.".to_owned();
         }
@@ -75,13 +71,12 @@ impl Attachments {
         names.join("\n")
     }
 
-    /// Forgets all of them.
     pub(super) fn clear(&mut self) -> String {
         self.0.clear();
-        self.told()
+        self.describe()
     }
 
-    /// A prompt with all of them, which are forgotten by that.
+    /// Appends all attachments to a prompt and forgets them.
     pub(super) fn put_to(&mut self, prompt: String) -> String {
         self.0.drain(..).fold(prompt, |prompt, (name, text)| {
             format!("{prompt}\n\n<attachment name={name:?}>\n{text}\n</attachment>")

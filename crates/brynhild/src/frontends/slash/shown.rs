@@ -61,7 +61,7 @@ pub(super) fn skills(skills: &[Skill]) -> String {
     let row = |skill: &Skill| {
         vec![skill.name.clone(), skill.source.clone(), sentence(&skill.description)]
     };
-    table(&skills.iter().map(row).collect::<Vec<_>>())
+    table(skills.iter().map(row))
 }
 
 pub(super) fn plugins(assembly: &Assembly) -> String {

@@ -1,35 +1,35 @@
-//! What a confined command writes, as it may reach a terminal: text and colors. Everything else
-//! that steers a terminal is made visible, so that no command sets the clipboard, erases the screen
-//! or has the terminal type an answer.
+//! Filters a confined command's output for a terminal: text and colors pass. Every other control
+//! sequence is made visible, so that no command sets the clipboard, erases the screen or makes the
+//! terminal type an answer.
 
 use std::mem;
 
 use contract::text::is_hidden;
 
 const ESCAPE: u8 = 0x1b;
-/// A longer sequence is none that sets colors.
-const LONGEST: usize = 64;
+/// The longest escape sequence that is taken for a color.
+const MAX_COLOR_SEQUENCE: usize = 64;
 
-/// One stream, of which all is shown at once but the beginning of what goes on in the next piece.
+/// Filters one stream. Buffers only a sequence that continues in the next piece.
 #[derive(Default)]
-pub(super) struct Shown {
-    held: Vec<u8>,
+pub(super) struct TerminalFilter {
+    pending: Vec<u8>,
     is_colored: bool,
 }
 
-impl Shown {
-    /// What can be shown with a further piece.
+impl TerminalFilter {
+    /// Adds a piece and returns the text that is complete.
     pub(super) fn push(&mut self, piece: &[u8]) -> String {
-        self.held.extend_from_slice(piece);
-        let rest = self.held.split_off(self.held.len() - unfinished(&self.held));
-        let whole = mem::replace(&mut self.held, rest);
+        self.pending.extend_from_slice(piece);
+        let rest = self.pending.split_off(self.pending.len() - unfinished(&self.pending));
+        let whole = mem::replace(&mut self.pending, rest);
         self.clean(&whole)
     }
 
-    /// What is left at the end, and the usual color where another one was left on.
+    /// Returns the rest, and resets the color if one was left on.
     pub(super) fn finish(&mut self) -> String {
-        let held = mem::take(&mut self.held);
-        let left = self.clean(&held);
+        let pending = mem::take(&mut self.pending);
+        let left = self.clean(&pending);
         if mem::take(&mut self.is_colored) { left + "\x1b[0m" } else { left }
     }
 
@@ -54,11 +54,11 @@ impl Shown {
     }
 }
 
-/// What follows an escape character where both set colors.
+/// The rest of a color sequence that begins with the escape character `this`.
 fn color<'a>(this: &str, after: &'a str) -> Option<&'a str> {
     let parameters = after.strip_prefix('[').filter(|_| this.as_bytes() == [ESCAPE])?;
     let count = parameters.bytes().take_while(|byte| is_parameter(*byte)).count();
-    let is_color = count < LONGEST && parameters[count..].starts_with('m');
+    let is_color = count < MAX_COLOR_SEQUENCE && parameters[count..].starts_with('m');
     is_color.then(|| &after[..count + 2])
 }
 
@@ -66,9 +66,9 @@ fn is_parameter(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b';' | b':')
 }
 
-/// How many bytes at the end may be the beginning of a color, a line's end or a character.
+/// The length of an unfinished color, line end or character at the end.
 fn unfinished(bytes: &[u8]) -> usize {
-    let near = &bytes[bytes.len().saturating_sub(LONGEST)..];
+    let near = &bytes[bytes.len().saturating_sub(MAX_COLOR_SEQUENCE)..];
     if let Some(at) = near.iter().rposition(|byte| *byte == ESCAPE) {
         let begun = &near[at + 1..];
         let parameters = begun.strip_prefix(b"[").unwrap_or(begun);
@@ -89,10 +89,10 @@ fn unfinished(bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    /// In pieces of each length, which changes nothing.
+    /// Filters in pieces of each length, with equal results.
     fn shown(bytes: &[u8]) -> String {
         let whole = |length: usize| {
-            let mut shown = Shown::default();
+            let mut shown = TerminalFilter::default();
             let mut text: String = bytes.chunks(length).map(|piece| shown.push(piece)).collect();
             text += &shown.finish();
             text
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn only_incomplete_sequences_are_buffered() {
-        let mut stream = Shown::default();
+        let mut stream = TerminalFilter::default();
         assert_eq!(stream.push(b"prompt: "), "prompt: ");
         assert_eq!(stream.push(b"a\x1b[3"), "a");
         assert_eq!(stream.push(b"2mb"), "\x1b[32mb");
