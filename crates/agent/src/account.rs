@@ -70,15 +70,12 @@ impl Account {
             EventKind::TurnStarted { .. } => self.spent().turn = Tally::default(),
             EventKind::ReplyFinished { usage, .. } | EventKind::Compacted { usage, .. } => {
                 let is_unpriced = usage.cost_usd.is_none();
-                let mut spent = self.spent();
-                let Spent { turn, all } = &mut *spent;
-                for tally in [turn, all] {
+                self.change(|tally| {
                     tally.usage.add(usage);
                     if is_unpriced {
                         tally.unpriced.add(usage);
                     }
-                }
-                drop(spent);
+                });
                 if let Some(above) = &self.above {
                     above.add(usage);
                 }
@@ -88,15 +85,11 @@ impl Account {
     }
 
     fn add(&self, usage: &Usage) {
-        {
-            let unpriced = if usage.cost_usd.is_none() { usage.total_tokens() } else { 0 };
-            let mut spent = self.spent();
-            let Spent { turn, all } = &mut *spent;
-            for tally in [turn, all] {
-                tally.usage.add(usage);
-                tally.unpriced_within += unpriced;
-            }
-        }
+        let unpriced = if usage.cost_usd.is_none() { usage.total_tokens() } else { 0 };
+        self.change(|tally| {
+            tally.usage.add(usage);
+            tally.unpriced_within += unpriced;
+        });
         if let Some(above) = &self.above {
             above.add(usage);
         }
@@ -115,14 +108,10 @@ impl Account {
     }
 
     fn pay(&self, tokens: u64, cost: f64) {
-        {
-            let mut spent = self.spent();
-            let Spent { turn, all } = &mut *spent;
-            for tally in [turn, all] {
-                tally.unpriced_within = tally.unpriced_within.saturating_sub(tokens);
-                tally.pay(cost);
-            }
-        }
+        self.change(|tally| {
+            tally.unpriced_within = tally.unpriced_within.saturating_sub(tokens);
+            tally.pay(cost);
+        });
         if let Some(above) = &self.above {
             above.pay(tokens, cost);
         }
@@ -144,6 +133,12 @@ impl Account {
     pub(crate) fn turn(&self) -> Usage {
         let spent = self.spent();
         Usage { unpriced: spent.turn.is_unpriced(), ..spent.turn.usage.clone() }
+    }
+
+    fn change(&self, change: impl Fn(&mut Tally)) {
+        let mut spent = self.spent();
+        change(&mut spent.turn);
+        change(&mut spent.all);
     }
 
     fn spent(&self) -> MutexGuard<'_, Spent> {

@@ -9,51 +9,12 @@ const FILLERS: [&str; 22] = [
     "also", "quickly", "start", "begin", "by", "go", "ahead", "proceed", "to", "take",
 ];
 /// Verbs of work that needs tools.
-const DEEDS: [&str; 31] = [
-    "read",
-    "look",
-    "check",
-    "inspect",
-    "open",
-    "run",
-    "search",
-    "find",
-    "fix",
-    "edit",
-    "write",
-    "create",
-    "update",
-    "implement",
-    "examine",
-    "list",
-    "explore",
-    "execute",
-    "view",
-    "test",
-    "modify",
-    "apply",
-    "investigate",
-    "rename",
-    "delete",
-    "remove",
-    "refactor",
-    "reading",
-    "looking",
-    "running",
-    "checking",
-];
+const DEEDS: &str = "read look check inspect open run search find fix edit write create update \
+                     implement examine list explore execute view test modify apply investigate \
+                     rename delete remove refactor reading looking running checking";
 /// Phrases that make it depend on the user, who is expected to answer.
-const CONDITIONS: [&str; 9] = [
-    "if you",
-    "once you",
-    "when you",
-    "after you",
-    "before you",
-    "as soon as",
-    "unless",
-    "let me know",
-    "whenever",
-];
+const CONDITIONS: &str = "if you|once you|when you|after you|before you|as soon as|unless|\
+                          let me know|whenever";
 
 /// Returns true if `text` ends with an announcement.
 pub(crate) fn announces(text: &str) -> bool {
@@ -68,7 +29,7 @@ pub(crate) fn announces(text: &str) -> bool {
         .max()
         .map_or(text, |at| &text[at..]);
     let last = last.to_lowercase().replace('’', "'");
-    if CONDITIONS.iter().any(|condition| last.contains(condition)) {
+    if CONDITIONS.split('|').any(|condition| last.contains(condition)) {
         return false;
     }
     let Some(deed) =
@@ -78,7 +39,7 @@ pub(crate) fn announces(text: &str) -> bool {
     };
     // Words about nothing in particular are a way of speaking.
     let deed = without_fillers(deed).split_once(' ');
-    deed.is_some_and(|(deed, _)| DEEDS.contains(&deed))
+    deed.is_some_and(|(deed, _)| DEEDS.split(' ').any(|known| known == deed))
 }
 
 fn without_fillers(sentence: &str) -> &str {

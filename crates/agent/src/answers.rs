@@ -1,20 +1,21 @@
-//! Decisions of the user while the model is at work: answers to questions, and a stricter mode.
+//! Input of the user while the model is at work: answers, a stricter mode, further messages.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use contract::event::Answer;
 use contract::id::CallId;
 use contract::policy::Mode;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 /// Questions that wait for an answer, and the freedom that tools have at most until the turn ends.
 #[derive(Default)]
 pub(crate) struct Answers {
     questions: Mutex<HashMap<CallId, oneshot::Sender<Answer>>>,
     ceiling: Mutex<Option<Mode>>,
-    has_told_fallback: AtomicBool,
+    pub(crate) has_told_fallback: AtomicBool,
 }
 
 impl Answers {
@@ -37,14 +38,6 @@ impl Answers {
         *locked(&self.ceiling) = Some(mode);
     }
 
-    pub(crate) fn has_told_fallback(&self) -> bool {
-        self.has_told_fallback.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn note_fallback_told(&self) {
-        self.has_told_fallback.store(true, Ordering::Relaxed);
-    }
-
     pub(crate) fn relax(&self) {
         *locked(&self.ceiling) = None;
     }
@@ -57,4 +50,63 @@ impl Answers {
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The time for an announced message to arrive.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Messages of the user while the model is at work, in order.
+pub(crate) struct Waiting {
+    words: Mutex<Vec<String>>,
+    is_expecting: watch::Sender<bool>,
+}
+
+impl Default for Waiting {
+    fn default() -> Self {
+        Self { words: Mutex::default(), is_expecting: watch::Sender::new(false) }
+    }
+}
+
+impl Waiting {
+    pub(crate) fn add(&self, prompt: String) {
+        locked(&self.words).push(prompt);
+    }
+
+    pub(crate) fn expect(&self, is_expecting: bool) {
+        self.is_expecting.send_replace(is_expecting);
+    }
+
+    pub(crate) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *locked(&self.words))
+    }
+
+    /// Takes all of them, also those that are ready and have not arrived.
+    pub(crate) async fn gather(&self) -> Vec<String> {
+        let mut expecting = self.is_expecting.subscribe();
+        let arrival = expecting.wait_for(|is_expecting| !is_expecting);
+        // A front end that announces a message and does not send it is not waited for.
+        drop(tokio::time::timeout(PATIENCE, arrival).await);
+        self.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn gather_waits_for_expected_messages() {
+        let waiting = Waiting::default();
+        assert!(waiting.gather().await.is_empty());
+        waiting.expect(true);
+        let arrive = async {
+            tokio::task::yield_now().await;
+            waiting.add("one".to_owned());
+            tokio::task::yield_now().await;
+            waiting.add("two".to_owned());
+            waiting.expect(false);
+        };
+        let (gathered, ()) = tokio::join!(waiting.gather(), arrive);
+        assert_eq!(gathered, ["one", "two"]);
+    }
 }

@@ -2,15 +2,14 @@
 //! where all allow it, reported in the model's order.
 
 use contract::event::{CallOutcome, EventKind, Outcome};
-use contract::log::LogError;
 use contract::message::ToolCall;
 use contract::tool::{Finish, ToolOutput};
 use futures::{StreamExt, stream};
 
 use crate::hooks::Doubt;
-use crate::journal::Journal;
-use crate::loop_detector::{HookReply, LoopDetector};
-use crate::snapshots::{self, Kept};
+use crate::journal::{Journal, Logged};
+use crate::loop_detector::{LoopDetector, Reaction};
+use crate::snapshots;
 use crate::tool_call::{self, EarlierChanges, Extras, Prepared, Settled};
 use crate::turn_context::TurnContext;
 
@@ -28,7 +27,7 @@ pub(crate) struct Reported {
 }
 
 /// A call with what makes it doubtful.
-pub(crate) struct Asked {
+pub(crate) struct RequestedCall {
     pub(crate) call: ToolCall,
     pub(crate) doubt: Option<Doubt>,
     pub(crate) extras: Extras,
@@ -38,11 +37,11 @@ pub(crate) async fn run(
     context: TurnContext<'_>,
     journal: &mut Journal,
     circles: &mut LoopDetector,
-    mut calls: Vec<Asked>,
-) -> Result<Reported, LogError> {
+    mut calls: Vec<RequestedCall>,
+) -> Logged<Reported> {
     let limit = context.settings.max_calls.unwrap_or(usize::MAX);
     let beyond = calls.split_off(calls.len().min(limit));
-    let is_parallel = |asked: &Asked| {
+    let is_parallel = |asked: &RequestedCall| {
         context.parts.registry.get(&asked.call.name).is_none_or(|tool| tool.spec().parallel)
     };
     let mut reported = Reported::default();
@@ -62,7 +61,7 @@ pub(crate) async fn run(
             batch(context, journal, (circles, &mut reported), vec![call]).await?;
         }
     }
-    for Asked { call, .. } in beyond {
+    for RequestedCall { call, .. } in beyond {
         let text = format!("not run: {limit} calls of one reply are run, this was one too many");
         let settled = Settled::without_running(call, CallOutcome::Invalid, text);
         reported.results.push(settled.output.for_model());
@@ -77,12 +76,12 @@ async fn prepare(
     context: TurnContext<'_>,
     journal: &mut Journal,
     (circles, reported): (&LoopDetector, &mut Reported),
-    calls: Vec<Asked>,
-) -> Result<Vec<Prepared>, LogError> {
+    calls: Vec<RequestedCall>,
+) -> Logged<Vec<Prepared>> {
     let mut prepared = Vec::with_capacity(calls.len());
     let mut circling = Vec::with_capacity(calls.len());
     let (mut earlier, unknown) = (EarlierChanges::default(), EarlierChanges::unknown());
-    for Asked { call, doubt, extras } in calls {
+    for RequestedCall { call, doubt, extras } in calls {
         let circle = circles.doubt(&call).filter(|_| doubt.is_none());
         let repeated = |why: &String| Doubt { origin: "repetition".into(), why: why.clone() };
         let doubt = doubt.or_else(|| circle.as_ref().map(repeated));
@@ -112,13 +111,13 @@ async fn batch(
     journal: &mut Journal,
     (circles, reported): (&mut LoopDetector, &mut Reported),
     prepared: Vec<Prepared>,
-) -> Result<(), LogError> {
+) -> Logged {
     if prepared.iter().any(Prepared::has_effect) {
         journal.sync()?;
     }
-    let kept = snapshots::before(context, journal, &prepared).await?;
+    let has_stored = snapshots::before(context, journal, &prepared).await?;
     let ran = run_all(context, journal, (circles, reported), prepared).await;
-    if kept == Kept::Yes {
+    if has_stored {
         snapshots::after(context, journal).await?;
     }
     ran
@@ -129,7 +128,7 @@ async fn run_all(
     journal: &mut Journal,
     (circles, reported): (&mut LoopDetector, &mut Reported),
     prepared: Vec<Prepared>,
-) -> Result<(), LogError> {
+) -> Logged {
     let teller = journal.teller();
     let mut settled = stream::iter(prepared)
         .map(|prepared| {
@@ -150,9 +149,9 @@ async fn run_all(
         reported.finish = reported.finish.take().or_else(|| settled.output.finish.clone());
         let text = settled.output.for_model();
         match circles.observe(settled.call(), &text, !settled.output.success) {
-            HookReply::GoOn => {}
-            HookReply::Suggest(what) => reported.suggestion = Some(what),
-            HookReply::Stop(what) => reported.stuck = Some(what),
+            Reaction::GoOn | Reaction::Ask(_) => {}
+            Reaction::Suggest(what) => reported.suggestion = Some(what),
+            Reaction::Stop(what) => reported.stuck = Some(what),
         }
         reported.results.push(text);
         reported.outputs.push((settled.outcome(), settled.output.clone()));
@@ -174,9 +173,9 @@ pub(crate) async fn run_single(
     context: TurnContext<'_>,
     journal: &mut Journal,
     call: ToolCall,
-) -> Result<Outcome, LogError> {
+) -> Logged<Outcome> {
     journal.note(vec![EventKind::ToolCalled { call: call.clone() }]).await?;
-    let asked = Asked { call, doubt: None, extras: Extras::default() };
+    let asked = RequestedCall { call, doubt: None, extras: Extras::default() };
     run(context, journal, &mut LoopDetector::new(None), vec![asked]).await?;
     if context.cancel.is_cancelled() {
         return Ok(Outcome::Cancelled);

@@ -7,20 +7,19 @@ use std::sync::Arc;
 use contract::event::{CompactionStrategy, EventKind, Level, Outcome};
 use contract::hook::{CompactCause, CompactView, Notification};
 use contract::id::CallId;
-use contract::log::LogError;
 use contract::message::{Entry, Message, Part, Usage};
 use contract::provider::Failure;
 use serde_json::json;
 
-use crate::journal::Journal;
-use crate::reply::{Asked, Audience, Draft};
+use crate::journal::{Journal, Logged};
+use crate::reply::{Audience, Draft, RequestOutcome};
 use crate::round;
 use crate::settings::RequestSettings;
 use crate::transcript::length;
 use crate::turn_context::TurnContext;
 
 /// Bytes of the last messages that stay as they are.
-const KEPT: usize = 32_000;
+const MAX_KEPT: usize = 32_000;
 /// Bytes of the first prompt that stay unchanged if the size of the context is unknown.
 const TASK: usize = 32_000;
 /// The least that stays of it.
@@ -37,7 +36,7 @@ pub(crate) enum Shortened {
     Failed(Outcome),
 }
 
-pub(crate) async fn tell_refusal(journal: &mut Journal, why: &str) -> Result<(), LogError> {
+pub(crate) async fn tell_refusal(journal: &mut Journal, why: &str) -> Logged {
     let text = format!("the history is not shortened, because of hook {why}");
     journal.notice(Level::Warning, text, None).await
 }
@@ -47,7 +46,7 @@ pub(crate) async fn run(
     context: TurnContext<'_>,
     journal: &mut Journal,
     instructions: Option<&str>,
-) -> Result<Outcome, LogError> {
+) -> Logged<Outcome> {
     match shorten(context, journal, CompactCause::Person { instructions }).await? {
         Shortened::Failed(outcome) => return Ok(outcome),
         Shortened::Done => {}
@@ -60,10 +59,7 @@ pub(crate) async fn run(
     Ok(Outcome::Answered { stop_reason: "compacted".to_owned() })
 }
 
-pub(crate) async fn clear(
-    context: TurnContext<'_>,
-    journal: &mut Journal,
-) -> Result<Outcome, LogError> {
+pub(crate) async fn clear(context: TurnContext<'_>, journal: &mut Journal) -> Logged<Outcome> {
     let dropped = journal.transcript.entries().len() as u64;
     context.hooks.occasion(journal, &Notification::Clearing { messages: dropped }).await?;
     let strategy = CompactionStrategy::Clear;
@@ -94,7 +90,7 @@ pub(crate) async fn shorten(
     context: TurnContext<'_>,
     journal: &mut Journal,
     cause: CompactCause<'_>,
-) -> Result<Shortened, LogError> {
+) -> Logged<Shortened> {
     let entries = journal.transcript.entries();
     let kept = kept(&entries);
     let dropped = entries.len() - kept;
@@ -163,7 +159,7 @@ fn with_last_results(
         return summary;
     }
     let Message::Assistant(reply) = &entries[last].message else { return summary };
-    let most = KEPT.min(share);
+    let most = MAX_KEPT.min(share);
     let each = most / 2 / results.len().max(1);
     let calls = reply.calls().take(most / CALL).filter_map(|call| {
         let given = abridged(results.get(&call.id)?, each);
@@ -204,7 +200,7 @@ fn abridged(text: &str, most: usize) -> Cow<'_, str> {
 /// The number of last messages that stay: about a third. The first is no result, which needs its call.
 fn kept(entries: &[Arc<Entry>]) -> usize {
     let all: usize = entries.iter().map(|entry| length(&entry.message)).sum();
-    let most = KEPT.min(all / 3);
+    let most = MAX_KEPT.min(all / 3);
     let mut size = 0;
     let mut kept = 0;
     for (index, entry) in entries.iter().rev().enumerate() {
@@ -235,7 +231,7 @@ async fn summarize(
     context: TurnContext<'_>,
     journal: &mut Journal,
     (dropped, cause): (&[Arc<Entry>], CompactCause<'_>),
-) -> Result<Summary, LogError> {
+) -> Logged<Summary> {
     let mut text = String::from(
         "Write a summary of this conversation that lets you go on with the work without seeing it \
          again: the task and what the user decided, what was done and found out, which files \
@@ -252,10 +248,12 @@ async fn summarize(
         let mut asked = request.clone();
         Arc::make_mut(&mut asked.history).push(Arc::clone(&wish));
         let summary = match round::ask(context, journal, asked, Audience::Nobody).await? {
-            Asked::Whole(draft) => summary_of(context, journal, draft),
-            Asked::Cancelled(_) => Summary::Failed(Outcome::Cancelled),
-            Asked::Failed(_, error) if error.kind == Failure::TooLong => Summary::TooLong,
-            Asked::Failed(_, error) => Summary::Failed(failed(&format!("no summary: {error}"))),
+            RequestOutcome::Whole(draft) => summary_of(context, journal, draft),
+            RequestOutcome::Cancelled(_) => Summary::Failed(Outcome::Cancelled),
+            RequestOutcome::Failed(_, error) if error.kind == Failure::TooLong => Summary::TooLong,
+            RequestOutcome::Failed(_, error) => {
+                Summary::Failed(failed(&format!("no summary: {error}")))
+            }
         };
         let (Summary::TooLong, Some(most)) = (&summary, cut) else { return Ok(summary) };
         request.history = Arc::new(dropped.iter().map(|entry| shortened(entry, most)).collect());
@@ -318,9 +316,9 @@ fn framed(
     share: usize,
     summary: &str,
 ) -> String {
-    let asked = journal.transcript.prompt();
+    let asked = journal.transcript.prompt.as_str();
     // The open request is never cut: the model would do something else.
-    let most = if journal.transcript.is_turn_open() { usize::MAX } else { share };
+    let most = if journal.transcript.is_turn_open { usize::MAX } else { share };
     let task = task(entries, (asked, most), share);
     let tag = tag("task", &task);
     let mut parts = vec![format!("{OPENING}{BEGAN}{tag}>\n{task}\n</{tag}>")];
@@ -335,7 +333,7 @@ fn framed(
         parts.push(format!("{ASKED}{request}{REQUEST_END}"));
     }
     let unseen = |said: &&String| !last.iter().any(|entry| self::said(entry) == Some(said));
-    for words in journal.transcript.meanwhile().iter().filter(unseen) {
+    for words in journal.transcript.meanwhile.iter().filter(unseen) {
         let words = abridged(words, share);
         parts.push(format!("{MEANWHILE}{words}{REQUEST_END}"));
     }

@@ -14,18 +14,17 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::answers::Answers;
+use crate::answers::{Answers, Waiting};
 use crate::batch;
 use crate::compact;
 use crate::hooks::Hooks;
-use crate::journal::Journal;
+use crate::journal::{Journal, Logged};
 use crate::recover::Recoveries;
 use crate::settings::{Parts, Renewed, Settings, Span};
 use crate::snapshots;
 use crate::turn;
 use crate::turn_context::TurnContext;
 use crate::turn_end::{conclude, overdue, until};
-use crate::waiting::Waiting;
 
 /// Events in the channel. More would keep a front end on the same thread from handling keys.
 const EVENTS: usize = 256;
@@ -169,7 +168,7 @@ impl Actor {
         }
     }
 
-    async fn begin(&mut self) -> Result<(), LogError> {
+    async fn begin(&mut self) -> Logged {
         self.has_begun = true;
         self.deadline = self.settings.budget.time.map(|time| Instant::now() + time.most);
         let mut opening = Vec::new();
@@ -185,7 +184,7 @@ impl Actor {
         self.journal.close().await
     }
 
-    async fn renew(&mut self) -> Result<(), LogError> {
+    async fn renew(&mut self) -> Logged {
         let Some(renewal) = &self.parts.renewal else { return Ok(()) };
         let Renewed { change, notices } = renewal.renew().await;
         if let Some(change) = change {
@@ -212,7 +211,7 @@ impl Actor {
         }
     }
 
-    async fn end(&mut self) -> Result<(), LogError> {
+    async fn end(&mut self) -> Logged {
         if let Some(jobs) = &self.parts.jobs {
             let ended = jobs.end().await;
             self.journal.note(ended).await?;
@@ -247,7 +246,7 @@ impl Actor {
     }
 
     /// Gets ready for a piece of work. What stops the work stops this too.
-    async fn prepare(&mut self, cancel: &CancellationToken) -> Result<(), LogError> {
+    async fn prepare(&mut self, cancel: &CancellationToken) -> Logged {
         let mut inputs = std::mem::replace(&mut self.inputs, mpsc::channel(1).1);
         let (mut early, mut is_open) = (Vec::new(), true);
         let ready = {
@@ -282,7 +281,7 @@ impl Actor {
         ready
     }
 
-    async fn get_ready(&mut self) -> Result<(), LogError> {
+    async fn get_ready(&mut self) -> Logged {
         if self.has_begun {
             // A failure of the log may have left something open.
             self.journal.close().await?;
@@ -295,7 +294,7 @@ impl Actor {
         }
     }
 
-    async fn perform(&mut self, work: Work) -> Result<(), LogError> {
+    async fn perform(&mut self, work: Work) -> Logged {
         let cancel = CancellationToken::new();
         self.hooks.stop_with(cancel.clone());
         self.prepare(&cancel).await?;

@@ -11,7 +11,6 @@ use contract::hook::{
     Notification, OnFailure, RequestVerdict, ResultView, StopVerdict, TextVerdict, ToolVerdict,
     WordsVerdict,
 };
-use contract::log::LogError;
 use contract::message::ToolCall;
 use contract::policy::Decision;
 use contract::provider::Request;
@@ -19,7 +18,7 @@ use contract::tool::{Tool, ToolOutput};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::journal::Journal;
+use crate::journal::{Journal, Logged};
 use crate::wrapped_prompt::WrappedPrompt;
 
 /// The time that all hooks together may delay the end of a session.
@@ -65,7 +64,7 @@ pub(crate) enum Advised {
 }
 
 /// The decision of one hook about a call.
-enum Said {
+enum HookDecision {
     Nothing,
     Rewrite(Value),
     Ask(Doubt),
@@ -158,7 +157,7 @@ impl Hooks {
         journal: &mut Journal,
         hook: &dyn Hook,
         answer: Result<HookReply<V>, HookError>,
-    ) -> Result<Result<V, (OnFailure, String)>, LogError> {
+    ) -> Logged<Result<V, (OnFailure, String)>> {
         if let Some(reason) = hook.take_halt() {
             let halt = Halt { hook: hook.name().to_owned(), reason };
             self.halt.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(halt);
@@ -173,11 +172,7 @@ impl Hooks {
         }
     }
 
-    pub(crate) async fn occasion(
-        &self,
-        journal: &mut Journal,
-        occasion: &Notification,
-    ) -> Result<(), LogError> {
+    pub(crate) async fn occasion(&self, journal: &mut Journal, occasion: &Notification) -> Logged {
         for hook in self.asked(Moment::Notification) {
             let answer = hook.occasion(&self.scene, occasion).await;
             // Nothing can be stopped here, whatever the failure means elsewhere.
@@ -187,7 +182,7 @@ impl Hooks {
     }
 
     /// Tells that the session begins. The user can end the wait, and learns what it is for.
-    pub(crate) async fn greet(&self, journal: &mut Journal) -> Result<(), LogError> {
+    pub(crate) async fn greet(&self, journal: &mut Journal) -> Logged {
         for hook in self.asked(Moment::Notification) {
             let told = self.answer(hook.occasion(&self.scene, &Notification::SessionStarted));
             tokio::pin!(told);
@@ -204,7 +199,7 @@ impl Hooks {
     }
 
     /// Tells that the session ends, without letting anybody delay it for long.
-    pub(crate) async fn farewell(&self, journal: &mut Journal) -> Result<(), LogError> {
+    pub(crate) async fn farewell(&self, journal: &mut Journal) -> Logged {
         let told =
             tokio::time::timeout(FAREWELL, self.occasion(journal, &Notification::SessionEnded));
         if let Ok(told) = told.await {
@@ -215,11 +210,7 @@ impl Hooks {
     }
 
     /// Asks about a user's prompt, without the tag around it: as it was sent, then on its way to the model.
-    pub(crate) async fn words(
-        &self,
-        journal: &mut Journal,
-        whole: String,
-    ) -> Result<Words, LogError> {
+    pub(crate) async fn words(&self, journal: &mut Journal, whole: String) -> Logged<Words> {
         if !self.wants(Moment::BeforePrompt) && !self.wants(Moment::BeforeMessage) {
             return Ok(Words::Sent(whole));
         }
@@ -247,11 +238,7 @@ impl Hooks {
         Ok(Words::Sent(packed.with(&text)))
     }
 
-    pub(crate) async fn system(
-        &self,
-        journal: &mut Journal,
-        base: &str,
-    ) -> Result<String, LogError> {
+    pub(crate) async fn system(&self, journal: &mut Journal, base: &str) -> Logged<String> {
         let (mut before, mut after) = (Vec::new(), Vec::new());
         for hook in self.asked(Moment::BeforeRequest) {
             let answer = self.answer(hook.before_request(&self.scene, base)).await;
@@ -271,7 +258,7 @@ impl Hooks {
         &self,
         journal: &mut Journal,
         mut request: Request,
-    ) -> Result<Request, LogError> {
+    ) -> Logged<Request> {
         for hook in self.asked(Moment::BeforeSend) {
             let answer = self.answer(hook.before_send(&self.scene, &request)).await;
             let Ok(verdict) = self.settle(journal, hook.as_ref(), answer).await? else { continue };
@@ -300,7 +287,7 @@ impl Hooks {
         journal: &mut Journal,
         prompt: &str,
         text: &str,
-    ) -> Result<Option<String>, LogError> {
+    ) -> Logged<Option<String>> {
         let mut changed: Option<String> = None;
         let prompt = WrappedPrompt::parse(prompt).words;
         for hook in self.asked(Moment::AfterReply) {
@@ -322,7 +309,7 @@ impl Hooks {
         journal: &mut Journal,
         call: &ToolCall,
         judged: (&dyn Tool, &[Action], Decision),
-    ) -> Result<Advised, LogError> {
+    ) -> Logged<Advised> {
         let hooks: Vec<&Arc<dyn Hook>> = self.asked(Moment::BeforeTool).collect();
         let mut rewritten: Option<Value> = None;
         let mut ask: Option<Doubt> = None;
@@ -330,26 +317,26 @@ impl Hooks {
         for (index, hook) in hooks.iter().enumerate() {
             let said = self.advised(journal, hook, (call, rewritten.as_ref()), judged).await?;
             match said {
-                Said::Nothing => {}
-                Said::Rewrite(args) => {
+                HookDecision::Nothing => {}
+                HookDecision::Rewrite(args) => {
                     rewritten = Some(args);
                     before_change = &hooks[..index];
                 }
-                Said::Ask(doubt) => ask = ask.or(Some(doubt)),
-                Said::Settled(advised) => return Ok(advised),
+                HookDecision::Ask(doubt) => ask = ask.or(Some(doubt)),
+                HookDecision::Settled(advised) => return Ok(advised),
             }
         }
         for hook in before_change {
             match self.advised(journal, hook, (call, rewritten.as_ref()), judged).await? {
-                Said::Nothing => {}
-                Said::Rewrite(_) => {
+                HookDecision::Nothing => {}
+                HookDecision::Rewrite(_) => {
                     let reason = "a later hook changed the arguments, and this one would change \
                                   them again; nothing that both agree on could be run";
                     let (hook, reason) = (hook.name().to_owned(), reason.to_owned());
                     return Ok(Advised::Block { hook, reason });
                 }
-                Said::Ask(doubt) => ask = ask.or(Some(doubt)),
-                Said::Settled(advised) => return Ok(advised),
+                HookDecision::Ask(doubt) => ask = ask.or(Some(doubt)),
+                HookDecision::Settled(advised) => return Ok(advised),
             }
         }
         Ok(Advised::Proceed { rewritten, ask })
@@ -362,7 +349,7 @@ impl Hooks {
         hook: &Arc<dyn Hook>,
         (call, rewritten): (&ToolCall, Option<&Value>),
         (tool, actions, decision): (&dyn Tool, &[Action], Decision),
-    ) -> Result<Said, LogError> {
+    ) -> Logged<HookDecision> {
         let args = rewritten.unwrap_or(&call.args);
         // Invalid arguments have no actions, and are refused when they are judged.
         let own = rewritten.map(|args| tool.actions(args).unwrap_or_default().actions);
@@ -376,15 +363,15 @@ impl Hooks {
         };
         let answer = self.answer(hook.before_tool(&self.scene, view)).await;
         Ok(match self.settle(journal, hook.as_ref(), answer).await? {
-            Ok(ToolVerdict::Proceed) | Err((OnFailure::Continue, _)) => Said::Nothing,
-            Ok(ToolVerdict::Rewrite(same)) if same == *args => Said::Nothing,
-            Ok(ToolVerdict::Rewrite(args)) => Said::Rewrite(args),
-            Ok(ToolVerdict::Answer(output)) => Said::Settled(Advised::Answer(output)),
+            Ok(ToolVerdict::Proceed) | Err((OnFailure::Continue, _)) => HookDecision::Nothing,
+            Ok(ToolVerdict::Rewrite(same)) if same == *args => HookDecision::Nothing,
+            Ok(ToolVerdict::Rewrite(args)) => HookDecision::Rewrite(args),
+            Ok(ToolVerdict::Answer(output)) => HookDecision::Settled(Advised::Answer(output)),
             Ok(ToolVerdict::Ask(why)) | Err((OnFailure::Ask, why)) => {
-                Said::Ask(Doubt { origin: format!("hook {}", hook.name()), why })
+                HookDecision::Ask(Doubt { origin: format!("hook {}", hook.name()), why })
             }
             Ok(ToolVerdict::Block(reason)) | Err((OnFailure::Block, reason)) => {
-                Said::Settled(Advised::Block { hook: hook.name().to_owned(), reason })
+                HookDecision::Settled(Advised::Block { hook: hook.name().to_owned(), reason })
             }
         })
     }
@@ -396,7 +383,7 @@ impl Hooks {
         call: CallView<'_>,
         output: &mut ToolOutput,
         duration: Duration,
-    ) -> Result<(), LogError> {
+    ) -> Logged {
         for hook in self.asked(Moment::AfterTool) {
             let view = ResultView { call, output, duration };
             let answer = self.answer(hook.after_tool(&self.scene, view)).await;
@@ -415,7 +402,7 @@ impl Hooks {
         &self,
         journal: &mut Journal,
         view: CompactView<'_>,
-    ) -> Result<(CompactionStrategy, CompactVerdict), LogError> {
+    ) -> Logged<(CompactionStrategy, CompactVerdict)> {
         let CompactView { mut strategy, .. } = view;
         let mut verdict = CompactVerdict::default();
         for hook in self.asked(Moment::BeforeCompact) {
@@ -440,7 +427,7 @@ impl Hooks {
         &self,
         journal: &mut Journal,
         ending: Ending<'_>,
-    ) -> Result<Option<String>, LogError> {
+    ) -> Logged<Option<String>> {
         for hook in self.asked(Moment::BeforeStop) {
             let answer = self.answer(hook.before_stop(&self.scene, ending)).await;
             if let Ok(StopVerdict::GoOn(why)) = self.settle(journal, hook.as_ref(), answer).await? {
@@ -452,10 +439,7 @@ impl Hooks {
 }
 
 /// The strategy of a name that a hook gave; none, with a warning, if there is none.
-async fn named_strategy(
-    journal: &mut Journal,
-    name: &str,
-) -> Result<Option<CompactionStrategy>, LogError> {
+async fn named_strategy(journal: &mut Journal, name: &str) -> Logged<Option<CompactionStrategy>> {
     const KNOWN: [CompactionStrategy; 2] =
         [CompactionStrategy::Summarize, CompactionStrategy::Truncate];
     let strategy = KNOWN.into_iter().find(|known| known.as_str() == name);

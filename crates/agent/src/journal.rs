@@ -18,6 +18,9 @@ use crate::keys::{self, Keys};
 use crate::settings::{Budget, Prices};
 use crate::transcript::{self, TakenIds, Transcript};
 
+/// The result of work that records events.
+pub(crate) type Logged<T = ()> = Result<T, LogError>;
+
 /// The record of one conversation.
 pub(crate) struct Journal {
     teller: Teller,
@@ -80,21 +83,21 @@ impl Journal {
         Self { teller, transcript, refused: Vec::new(), has_heard: false, left_open }
     }
 
-    pub(crate) async fn commit(&mut self, whats: Vec<EventKind>) -> Result<(), LogError> {
+    pub(crate) async fn commit(&mut self, whats: Vec<EventKind>) -> Logged {
         self.write(whats, Keeping::Synced).await
     }
 
     /// Logs events and sends them to listeners. They survive a power cut from the next sync on.
-    pub(crate) async fn note(&mut self, whats: Vec<EventKind>) -> Result<(), LogError> {
+    pub(crate) async fn note(&mut self, whats: Vec<EventKind>) -> Logged {
         self.write(whats, Keeping::Noted).await
     }
 
     /// Waits until all that was noted is on disk. What leaves the program comes after this.
-    pub(crate) fn sync(&self) -> Result<(), LogError> {
+    pub(crate) fn sync(&self) -> Logged {
         self.teller.book.log.sync()
     }
 
-    async fn write(&mut self, whats: Vec<EventKind>, keeping: Keeping) -> Result<(), LogError> {
+    async fn write(&mut self, whats: Vec<EventKind>, keeping: Keeping) -> Logged {
         let within = self.teller.within.as_ref();
         let events = self.teller.book.write(within, whats, keeping).await?;
         for event in &events {
@@ -105,7 +108,7 @@ impl Journal {
         Ok(())
     }
 
-    pub(crate) async fn close(&mut self) -> Result<(), LogError> {
+    pub(crate) async fn close(&mut self) -> Logged {
         for (within, whats) in std::mem::take(&mut self.left_open) {
             self.teller.book.write(Some(&within), whats, Keeping::Noted).await?;
         }
@@ -137,7 +140,7 @@ impl Journal {
         level: Level,
         text: String,
         hint: Option<String>,
-    ) -> Result<(), LogError> {
+    ) -> Logged {
         self.note(vec![EventKind::Notice { level, text, hint, topic: None }]).await
     }
 
@@ -147,7 +150,7 @@ impl Journal {
         level: Level,
         text: String,
         hint: Option<String>,
-    ) -> Result<(), LogError> {
+    ) -> Logged {
         self.note(vec![EventKind::Notice { level, text, hint, topic: Some(topic) }]).await
     }
 
@@ -188,7 +191,7 @@ impl Teller {
         room.send(Arc::new(self.book.event(seq, self.within.as_ref(), what)));
     }
 
-    pub(crate) async fn keep(&self, whats: Vec<EventKind>) -> Result<(), LogError> {
+    pub(crate) async fn keep(&self, whats: Vec<EventKind>) -> Logged {
         self.book.write(self.within.as_ref(), whats, Keeping::Noted).await.map(drop)
     }
 
@@ -211,7 +214,7 @@ impl Book {
         within: Option<&Subconversation>,
         whats: Vec<EventKind>,
         keeping: Keeping,
-    ) -> Result<Vec<Arc<Event>>, LogError> {
+    ) -> Logged<Vec<Arc<Event>>> {
         if whats.is_empty() {
             return Ok(Vec::new());
         }
@@ -232,7 +235,7 @@ impl Book {
         within: Option<&Subconversation>,
         whats: Vec<EventKind>,
         (room, keeping): (Option<PermitIterator<'_, Arc<Event>>>, Keeping),
-    ) -> Result<Vec<Arc<Event>>, LogError> {
+    ) -> Logged<Vec<Arc<Event>>> {
         let mut page = self.page();
         let at = Timestamp::now();
         let event = |(seq, what)| Event { at, ..self.event(Seq(seq), within, what) };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use contract::event::{EventKind, Piece};
 use contract::tool::RedactorFactory;
 
-pub(crate) use dressed::Held;
+pub(crate) use dressed::KeyRedactor;
 pub use dressed::Keys;
 
 pub(crate) fn hidden(keys: &Keys, what: EventKind) -> EventKind {
@@ -24,12 +24,13 @@ pub(crate) fn hidden(keys: &Keys, what: EventKind) -> EventKind {
 
 pub(crate) fn veils(keys: &Keys) -> Option<RedactorFactory> {
     let keys = keys.clone();
-    (!keys.is_empty()).then(|| -> RedactorFactory { Arc::new(move || Box::new(Held::new(&keys))) })
+    (!keys.is_empty())
+        .then(|| -> RedactorFactory { Arc::new(move || Box::new(KeyRedactor::new(&keys))) })
 }
 
 /// Redacts the pieces of a reply: the possible beginning of a key waits for more.
 pub(crate) struct Pieces {
-    held: Held,
+    held: KeyRedactor,
     last: Option<Kind>,
 }
 
@@ -52,7 +53,7 @@ impl Kind {
 
 impl Pieces {
     pub(crate) fn new(keys: &Keys) -> Self {
-        Self { held: Held::new(keys), last: None }
+        Self { held: KeyRedactor::new(keys), last: None }
     }
 
     pub(crate) fn take(&mut self, piece: Piece) -> Vec<Piece> {

@@ -37,5 +37,4 @@ mod truncate;
 mod turn;
 mod turn_context;
 mod turn_end;
-mod waiting;
 mod wrapped_prompt;

@@ -7,28 +7,21 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use contract::message::ToolCall;
 use serde_json::Value;
 
-/// The reaction to a repeated call.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum HookReply {
-    GoOn,
-    Suggest(String),
-    Stop(String),
-}
-
 /// Replies without calls after which the model is told; a user is asked after twice as many, and the
 /// turn ends after three times as many.
 pub(crate) const TALK: u32 = 5;
 
-/// The reaction to a reply that only announces actions.
+/// The reaction to a repetition or to a reply that only announces actions.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Talked {
+pub(crate) enum Reaction {
     GoOn,
-    Suggest,
+    Suggest(String),
     Ask(String),
     Stop(String),
 }
 
 /// The calls of a turn.
+#[derive(Default)]
 pub(crate) struct LoopDetector {
     limit: u32,
     seen: HashSet<u64>,
@@ -44,7 +37,7 @@ pub(crate) struct LoopDetector {
     /// Replies in a row that only say what the model will do.
     talk: u32,
     idle: u32,
-    has_acted: bool,
+    pub(crate) has_acted: bool,
 }
 
 impl LoopDetector {
@@ -52,24 +45,7 @@ impl LoopDetector {
     /// and the turn ends after three times as many. Without a limit it detects none.
     pub(crate) fn new(limit: Option<u32>) -> Self {
         let limit = limit.map_or(u32::MAX, |limit| limit.max(2));
-        let (seen, this_reply, results, errors, calls, failing) = Default::default();
-        Self {
-            limit,
-            seen,
-            this_reply,
-            results,
-            errors,
-            calls,
-            failing,
-            unreadable: 0,
-            talk: 0,
-            idle: 0,
-            has_acted: false,
-        }
-    }
-
-    pub(crate) fn has_acted(&self) -> bool {
-        self.has_acted
+        Self { limit, ..Self::default() }
     }
 
     /// Begins another reply with calls. Repetitions within one reply are one observation.
@@ -91,33 +67,33 @@ impl LoopDetector {
     }
 
     /// Takes a reply into account that only says what the model will do.
-    pub(crate) fn talked(&mut self) -> Talked {
+    pub(crate) fn talked(&mut self) -> Reaction {
         self.talk += 1;
         let why = format!("it said {} times what it would do, and did nothing", self.talk);
         if self.talk <= self.limit {
-            Talked::Suggest
+            Reaction::Suggest(why)
         } else if self.talk <= self.asks_from() {
-            Talked::Ask(why)
+            Reaction::Ask(why)
         } else {
-            Talked::Stop(why)
+            Reaction::Stop(why)
         }
     }
 
     /// Takes a reply into account that calls nothing, though the turn goes on.
-    pub(crate) fn idled(&mut self) -> Talked {
+    pub(crate) fn idled(&mut self) -> Reaction {
         self.idle += 1;
         let why = format!("it replied {} times in a row without using a tool", self.idle);
         match self.idle {
             // Announcements are counted by themselves.
-            _ if self.limit == u32::MAX || self.talk > 0 => Talked::GoOn,
-            TALK => Talked::Suggest,
-            idle if idle >= 3 * TALK => Talked::Stop(why),
-            idle if idle >= 2 * TALK => Talked::Ask(why),
-            _ => Talked::GoOn,
+            _ if self.limit == u32::MAX || self.talk > 0 => Reaction::GoOn,
+            TALK => Reaction::Suggest(why),
+            idle if idle >= 3 * TALK => Reaction::Stop(why),
+            idle if idle >= 2 * TALK => Reaction::Ask(why),
+            _ => Reaction::GoOn,
         }
     }
 
-    pub(crate) fn observe(&mut self, call: &ToolCall, content: &str, failed: bool) -> HookReply {
+    pub(crate) fn observe(&mut self, call: &ToolCall, content: &str, failed: bool) -> Reaction {
         // Arguments that are a string are invalid JSON.
         if call.args.is_string() {
             return self.observe_unreadable(&call.name);
@@ -128,7 +104,7 @@ impl LoopDetector {
         let same_error = key(&(&call.name, content));
         let is_first = self.this_reply.insert(same_result) && self.this_reply.insert(same_error);
         if !is_first {
-            return HookReply::GoOn;
+            return Reaction::GoOn;
         }
         if self.seen.insert(same_result) && !failed {
             // A new result: earlier attempts may give another result now.
@@ -154,35 +130,32 @@ impl LoopDetector {
             self.failing.remove(&call.name);
             0
         };
-        let count = again.max(errors);
+        let (count, name) = (again.max(errors), &call.name);
         let what = if again >= errors {
-            format!(
-                "{} was called {again} times with the same input and the same result",
-                call.name
-            )
+            format!("{name} was called {again} times with the same input and the same result")
         } else {
-            format!("{} failed {errors} times with the same error", call.name)
+            format!("{name} failed {errors} times with the same error")
         };
         if count == self.limit {
-            HookReply::Suggest(what)
+            Reaction::Suggest(what)
         } else if count >= self.limit.saturating_mul(3) {
-            HookReply::Stop(what)
+            Reaction::Stop(what)
         } else {
-            HookReply::GoOn
+            Reaction::GoOn
         }
     }
 
     /// Counts a call with invalid JSON. A user cannot decide on it, so the turn ends soon.
-    fn observe_unreadable(&mut self, name: &str) -> HookReply {
+    fn observe_unreadable(&mut self, name: &str) -> Reaction {
         if self.this_reply.insert(key(&"unreadable")) {
             self.unreadable += 1;
         }
         let count = self.unreadable;
         let what = format!("the arguments of {name} could not be read {count} times in a row");
         match count.cmp(&self.limit) {
-            Ordering::Less => HookReply::GoOn,
-            Ordering::Equal => HookReply::Suggest(what),
-            Ordering::Greater => HookReply::Stop(what),
+            Ordering::Less => Reaction::GoOn,
+            Ordering::Equal => Reaction::Suggest(what),
+            Ordering::Greater => Reaction::Stop(what),
         }
     }
 
@@ -225,7 +198,7 @@ mod tests {
         call: &ToolCall,
         content: &str,
         failed: bool,
-    ) -> HookReply {
+    ) -> Reaction {
         circles.next_reply();
         circles.observe(call, content, failed)
     }
@@ -234,7 +207,7 @@ mod tests {
     fn repeated_calls_in_one_reply_are_one_observation() {
         let mut circles = LoopDetector::new(Some(3));
         for _ in 0..500 {
-            assert_eq!(circles.observe(&call(json!({})), "x", true), HookReply::GoOn);
+            assert_eq!(circles.observe(&call(json!({})), "x", true), Reaction::GoOn);
         }
     }
 
@@ -248,9 +221,9 @@ mod tests {
             let call = if number % 2 == 0 { &one } else { &same };
             told.push(observe(&mut circles, call, "x", false));
         }
-        assert!(matches!(told[2], HookReply::Suggest(_)));
-        assert!(matches!(told[8], HookReply::Stop(_)));
-        let quiet = told.iter().filter(|advice| **advice == HookReply::GoOn).count();
+        assert!(matches!(told[2], Reaction::Suggest(_)));
+        assert!(matches!(told[8], Reaction::Stop(_)));
+        let quiet = told.iter().filter(|advice| **advice == Reaction::GoOn).count();
         assert_eq!(quiet, 7);
     }
 
@@ -260,43 +233,43 @@ mod tests {
         for number in 0..10 {
             assert_eq!(
                 observe(&mut circles, &call(json!({"test": true})), "red", false),
-                HookReply::GoOn
+                Reaction::GoOn
             );
             let edit = call(json!({"edit": number}));
-            assert_eq!(observe(&mut circles, &edit, "done", false), HookReply::GoOn);
+            assert_eq!(observe(&mut circles, &edit, "done", false), Reaction::GoOn);
         }
     }
 
     #[test]
     fn alternating_calls_are_a_loop() {
         let mut circles = LoopDetector::new(Some(3));
-        let advice: Vec<HookReply> = (0..6)
+        let advice: Vec<Reaction> = (0..6)
             .map(|number| observe(&mut circles, &call(json!(number % 2)), "same", false))
             .collect();
-        assert!(advice.iter().any(|advice| matches!(advice, HookReply::Suggest(_))), "{advice:?}");
+        assert!(advice.iter().any(|advice| matches!(advice, Reaction::Suggest(_))), "{advice:?}");
     }
 
     #[test]
     fn repeated_error_of_different_calls_is_a_loop() {
         let mut circles = LoopDetector::new(Some(3));
-        let advice: Vec<HookReply> = (0..9)
+        let advice: Vec<Reaction> = (0..9)
             .map(|number| observe(&mut circles, &call(json!(number)), "no such file", true))
             .collect();
-        assert!(matches!(advice[2], HookReply::Suggest(_)), "{advice:?}");
-        assert!(matches!(advice[8], HookReply::Stop(_)), "{advice:?}");
+        assert!(matches!(advice[2], Reaction::Suggest(_)), "{advice:?}");
+        assert!(matches!(advice[8], Reaction::Stop(_)), "{advice:?}");
     }
 
     #[test]
     fn invalid_arguments_get_a_suggestion_then_a_stop() {
         let mut circles = LoopDetector::new(Some(3));
         let broken = |number: u32| call(json!(format!("{{\"a\": {number}")));
-        let mut told: Vec<HookReply> =
+        let mut told: Vec<Reaction> =
             (0..2).map(|number| observe(&mut circles, &broken(number), "not JSON", true)).collect();
         observe(&mut circles, &call(json!({})), "x", false);
         told.extend((0..4).map(|number| observe(&mut circles, &broken(number), "not JSON", true)));
-        assert!(matches!(told[4], HookReply::Suggest(_)), "{told:?}");
-        assert!(matches!(told[5], HookReply::Stop(_)), "{told:?}");
-        assert_eq!(told.iter().filter(|advice| **advice == HookReply::GoOn).count(), 4);
+        assert!(matches!(told[4], Reaction::Suggest(_)), "{told:?}");
+        assert!(matches!(told[5], Reaction::Stop(_)), "{told:?}");
+        assert_eq!(told.iter().filter(|advice| **advice == Reaction::GoOn).count(), 4);
     }
 
     #[test]
@@ -305,7 +278,7 @@ mod tests {
         for _ in 0..6 {
             observe(&mut circles, &call(json!({})), "x", false);
         }
-        assert_eq!(observe(&mut circles, &call(json!({})), "refused", true), HookReply::GoOn);
+        assert_eq!(observe(&mut circles, &call(json!({})), "refused", true), Reaction::GoOn);
         assert!(circles.doubt(&call(json!({}))).is_some());
         observe(&mut circles, &call(json!({"other": true})), "something new", false);
         assert_eq!(circles.doubt(&call(json!({}))), None);
@@ -326,32 +299,32 @@ mod tests {
     #[test]
     fn repeated_talk_escalates_from_suggestion_to_stop() {
         let mut circles = LoopDetector::new(Some(2));
-        let rungs: Vec<Talked> = (0..5).map(|_| circles.talked()).collect();
-        assert!(matches!(rungs[..2], [Talked::Suggest, Talked::Suggest]), "{rungs:?}");
-        assert!(matches!(rungs[2..4], [Talked::Ask(_), Talked::Ask(_)]), "{rungs:?}");
-        assert!(matches!(rungs[4], Talked::Stop(_)), "{rungs:?}");
+        let rungs: Vec<Reaction> = (0..5).map(|_| circles.talked()).collect();
+        assert!(matches!(rungs[..2], [Reaction::Suggest(_), Reaction::Suggest(_)]), "{rungs:?}");
+        assert!(matches!(rungs[2..4], [Reaction::Ask(_), Reaction::Ask(_)]), "{rungs:?}");
+        assert!(matches!(rungs[4], Reaction::Stop(_)), "{rungs:?}");
         circles.next_reply();
-        assert_eq!(circles.talked(), Talked::Suggest);
+        assert!(matches!(circles.talked(), Reaction::Suggest(_)));
     }
 
     #[test]
     fn replies_without_calls_escalate_to_a_stop() {
         let mut circles = LoopDetector::new(Some(3));
-        let rungs: Vec<Talked> = (0..15).map(|_| circles.idled()).collect();
-        assert_eq!(rungs[4], Talked::Suggest);
-        assert!(matches!(&rungs[9..14], [Talked::Ask(_), ..]), "{rungs:?}");
-        assert!(matches!(rungs[14], Talked::Stop(_)), "{rungs:?}");
-        assert_eq!(rungs.iter().filter(|rung| **rung == Talked::GoOn).count(), 8);
+        let rungs: Vec<Reaction> = (0..15).map(|_| circles.idled()).collect();
+        assert!(matches!(rungs[4], Reaction::Suggest(_)));
+        assert!(matches!(&rungs[9..14], [Reaction::Ask(_), ..]), "{rungs:?}");
+        assert!(matches!(rungs[14], Reaction::Stop(_)), "{rungs:?}");
+        assert_eq!(rungs.iter().filter(|rung| **rung == Reaction::GoOn).count(), 8);
         circles.next_reply();
-        assert_eq!(circles.idled(), Talked::GoOn);
+        assert_eq!(circles.idled(), Reaction::GoOn);
     }
 
     #[test]
     fn loop_detection_without_a_limit_is_off() {
         let mut circles = LoopDetector::new(None);
-        assert!((0..100).all(|_| circles.idled() == Talked::GoOn));
+        assert!((0..100).all(|_| circles.idled() == Reaction::GoOn));
         for _ in 0..100 {
-            assert_eq!(observe(&mut circles, &call(json!({})), "x", true), HookReply::GoOn);
+            assert_eq!(observe(&mut circles, &call(json!({})), "x", true), Reaction::GoOn);
         }
     }
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use contract::event::{EventKind, Outcome, Subconversation};
 use contract::hook::{Hook, HookContext, Notification};
-use contract::log::LogError;
 use contract::message::Usage;
 use contract::provider::Provider;
 use contract::tool::Tool;
@@ -14,15 +13,15 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::answers::Waiting;
 use crate::hooks::Hooks;
-use crate::journal::Journal;
+use crate::journal::{Journal, Logged};
 pub use crate::parent::Parent;
 use crate::registry::{IsHidden, Registry};
 use crate::settings::{Execution, Parts, Settings};
 use crate::turn;
 use crate::turn_context::TurnContext;
 use crate::turn_end::{conclude, overdue, until};
-use crate::waiting::Waiting;
 
 /// Work for a conversation of its own.
 pub struct NestedTask {
@@ -57,7 +56,7 @@ pub struct Ended {
 
 impl Parent {
     /// Runs a conversation within this one to its end. If this is dropped, the conversation is closed.
-    pub async fn converse(&self, task: NestedTask) -> Result<Ended, LogError> {
+    pub async fn converse(&self, task: NestedTask) -> Logged<Ended> {
         let _open = OpenGuard::new(&self.open);
         let NestedTask { agent, prompt, provider, tools, is_hidden, hooks, mut settings, notices } =
             task;
@@ -137,7 +136,7 @@ impl Inner {
         parent: &Parent,
         prompt: String,
         notices: Vec<EventKind>,
-    ) -> Result<Ended, LogError> {
+    ) -> Logged<Ended> {
         let configured = self.parts.configured(&self.settings, &self.settings.system);
         let opening = configured.into_iter().chain(notices).collect();
         self.journal.note(opening).await?;
@@ -153,7 +152,7 @@ impl Inner {
         })
     }
 
-    async fn turn(&mut self, parent: &Parent, prompt: String) -> Result<Outcome, LogError> {
+    async fn turn(&mut self, parent: &Parent, prompt: String) -> Logged<Outcome> {
         let deadline = self.settings.budget.time.map(|time| Instant::now() + time.most);
         let recoveries = std::sync::Mutex::default();
         // A nested model gets no messages of the user.

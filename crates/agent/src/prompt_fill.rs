@@ -2,14 +2,13 @@
 
 use contract::event::{CallOutcome, EventKind};
 use contract::id::CallId;
-use contract::log::LogError;
 use contract::message::ToolCall;
 use contract::prompt_lines::PromptLine;
 use contract::tool::ToolOutput;
 use serde_json::{Value, json};
 
-use crate::batch::{self, Asked};
-use crate::journal::Journal;
+use crate::batch::{self, RequestedCall};
+use crate::journal::{Journal, Logged};
 use crate::loop_detector::LoopDetector;
 use crate::turn_context::TurnContext;
 
@@ -21,7 +20,7 @@ pub(crate) async fn fill(
     context: TurnContext<'_>,
     journal: &mut Journal,
     prompt: String,
-) -> Result<String, LogError> {
+) -> Logged<String> {
     let teller = journal.teller();
     let known = context.parts.lines.as_ref().filter(|_| teller.depth() == 0);
     let lines = known.map(|lines| lines.take(&prompt, teller.session())).unwrap_or_default();
@@ -35,7 +34,7 @@ pub(crate) async fn fill(
         let call = ToolCall { id, name: SHELL.to_owned(), args, opaque: None };
         journal.note(vec![EventKind::ToolCalled { call: call.clone() }]).await?;
         let extras = (line.env.clone(), line.read.clone());
-        calls.push(Asked { call, doubt: None, extras: extras.into() });
+        calls.push(RequestedCall { call, doubt: None, extras: extras.into() });
     }
     let reported = batch::run(context, journal, &mut LoopDetector::new(None), calls).await?;
     Ok(replaced(&prompt, &lines, &reported.outputs))

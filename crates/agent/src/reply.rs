@@ -1,14 +1,13 @@
 //! One reply: the request goes out, pieces come in, transient failures are repeated.
 
 use contract::event::{EventKind, Level, NoticeTopic, Piece};
-use contract::log::LogError;
 use contract::message::{Part, Reply, StopReason, Usage};
 use contract::provider::{Delta, Failure, Provider, ProviderError, ReplyStream, Request};
 use futures::StreamExt;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::journal::{Journal, Teller};
+use crate::journal::{Journal, Logged, Teller};
 use crate::keys;
 use crate::retry::Retry;
 
@@ -16,10 +15,10 @@ use crate::retry::Retry;
 const BATCH: usize = 64;
 
 /// Levels of nesting that arguments may have.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// The result of a request, with the parts of a broken reply that arrived.
-pub(crate) enum Asked {
+pub(crate) enum RequestOutcome {
     Whole(Draft),
     Cancelled(Draft),
     Failed(Draft, ProviderError),
@@ -42,11 +41,10 @@ pub(crate) enum Audience {
 }
 
 impl Audience {
-    fn hears(self, piece: &Piece) -> bool {
-        match self {
-            Self::Everybody => true,
-            Self::WithoutText => !matches!(piece, Piece::Text { .. }),
-            Self::Nobody => false,
+    async fn hear(self, teller: &Teller, piece: Piece) {
+        let is_text = matches!(piece, Piece::Text { .. });
+        if self == Self::Everybody || (self == Self::WithoutText && !is_text) {
+            teller.tell(EventKind::ReplyDelta { piece }).await;
         }
     }
 }
@@ -110,7 +108,7 @@ impl Draft {
             Delta::CallStarted { name } => Some(Piece::Call { name }),
             Delta::Call(mut call) => {
                 // Deeper nesting cannot be read back from the log.
-                if depth(&call.args) > DEEPEST {
+                if depth(&call.args) > MAX_DEPTH {
                     call.args = Value::String(call.args.to_string());
                 }
                 self.reply.parts.push(Part::Call(call));
@@ -136,25 +134,22 @@ pub(crate) async fn ask(
     manner: Manner,
     journal: &mut Journal,
     cancel: &CancellationToken,
-) -> Result<Asked, LogError> {
+) -> Logged<RequestOutcome> {
     let (mut attempt, retry) = (1, manner.retry);
     loop {
         let mut draft = Draft::default();
         let teller = journal.teller();
         let outcome = tokio::select! {
             biased;
-            () = cancel.cancelled() => return Ok(Asked::Cancelled(draft)),
-            outcome = receive(provider, request.clone(), &mut draft, Listeners {
-                teller: &teller,
-                audience: manner.audience,
-            }) => outcome,
+            () = cancel.cancelled() => return Ok(RequestOutcome::Cancelled(draft)),
+            outcome = receive(provider, request.clone(), &mut draft, (&teller, manner.audience)) => outcome,
         };
         let Err(error) = outcome else {
             journal.has_heard = true;
-            return Ok(Asked::Whole(draft));
+            return Ok(RequestOutcome::Whole(draft));
         };
         let Some(wait) = retry.wait(attempt, error.kind, journal.has_heard) else {
-            return Ok(Asked::Failed(draft, error));
+            return Ok(RequestOutcome::Failed(draft, error));
         };
         if !draft.reply.parts.is_empty() && manner.audience != Audience::Nobody {
             teller.tell(EventKind::ReplyDelta { piece: Piece::Restart }).await;
@@ -167,23 +162,8 @@ pub(crate) async fn ask(
         );
         journal.notice_about(NoticeTopic::Retry, Level::Warning, text, error.hint).await?;
         tokio::select! {
-            () = cancel.cancelled() => return Ok(Asked::Cancelled(draft)),
+            () = cancel.cancelled() => return Ok(RequestOutcome::Cancelled(draft)),
             () = tokio::time::sleep(wait) => {}
-        }
-    }
-}
-
-/// Who hears the pieces of a reply, and which.
-#[derive(Clone, Copy)]
-struct Listeners<'a> {
-    teller: &'a Teller,
-    audience: Audience,
-}
-
-impl Listeners<'_> {
-    async fn hear(self, piece: Piece) {
-        if self.audience.hears(&piece) {
-            self.teller.tell(EventKind::ReplyDelta { piece }).await;
         }
     }
 }
@@ -192,11 +172,11 @@ async fn receive(
     provider: &dyn Provider,
     request: Request,
     draft: &mut Draft,
-    listeners: Listeners<'_>,
+    (teller, audience): (&Teller, Audience),
 ) -> Result<(), ProviderError> {
     let stream: ReplyStream = provider.stream(request).await?;
     let mut batches = stream.ready_chunks(BATCH);
-    let mut told = keys::Pieces::new(listeners.teller.keys());
+    let mut told = keys::Pieces::new(teller.keys());
     while let Some(batch) = batches.next().await {
         let mut pieces = Pieces::default();
         let mut failure = None;
@@ -210,14 +190,14 @@ async fn receive(
             }
         }
         for piece in pieces.0.into_iter().flat_map(|piece| told.take(piece)) {
-            listeners.hear(piece).await;
+            audience.hear(teller, piece).await;
         }
         if let Some(error) = failure {
             return Err(error);
         }
     }
     if let Some(piece) = told.finish() {
-        listeners.hear(piece).await;
+        audience.hear(teller, piece).await;
     }
     if draft.is_whole {
         return Ok(());

@@ -7,7 +7,7 @@ use contract::provider::Failure;
 /// Requests in all for a reply that keeps breaking off: the next one breaks off at the same place.
 const BROKEN: u32 = 5;
 /// The longest wait that a provider may ask for.
-const LONGEST: Duration = Duration::from_mins(5);
+const MAX_WAIT: Duration = Duration::from_mins(5);
 
 /// The repetition of failed requests.
 #[derive(Clone, Copy, Debug)]
@@ -51,17 +51,10 @@ impl Retry {
             Failure::Idle | Failure::Cut => None,
             Failure::Unreachable if has_answered => None,
             // A repeated request would fail, too.
-            Failure::Auth
-            | Failure::Payment
-            | Failure::NotFound
-            | Failure::TooLong
-            | Failure::Rejected
-            | Failure::Unreachable
-            | Failure::Garbled
-            | Failure::Expectation => return None,
+            _ => return None,
         };
         if let Some(wait) = asked_for {
-            return (wait <= LONGEST).then_some(wait);
+            return (wait <= MAX_WAIT).then_some(wait);
         }
         let doubled = self.base.saturating_mul(1 << (attempt - 1).min(16)).min(self.cap);
         // Full jitter over the upper half keeps clients that failed together apart.

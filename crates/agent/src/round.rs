@@ -4,22 +4,18 @@ use std::sync::Arc;
 
 use contract::event::{EventKind, Piece};
 use contract::hook::Moment;
-use contract::log::LogError;
 use contract::message::{Reply, ToolCall, Usage};
 use contract::provider::{Failure, ProviderError, Request};
 use contract::tool::ToolSpec;
 
-use crate::journal::Journal;
-use crate::reply::{self, Asked, Audience, Draft, Manner};
+use crate::journal::{Journal, Logged};
+use crate::reply::{self, Audience, Draft, Manner, RequestOutcome};
 use crate::settings::RequestSettings;
 use crate::transcript;
 use crate::turn_context::TurnContext;
 
 /// Returns the system prompt of this turn with additions of hooks, and notes it if it changed.
-pub(crate) async fn system(
-    context: TurnContext<'_>,
-    journal: &mut Journal,
-) -> Result<Arc<str>, LogError> {
+pub(crate) async fn system(context: TurnContext<'_>, journal: &mut Journal) -> Logged<Arc<str>> {
     let system = context.hooks.system(journal, &context.settings.system).await?;
     if system != journal.transcript.system() {
         let configured = context.parts.configured(context.settings, &system);
@@ -58,9 +54,9 @@ pub(crate) async fn ask(
     journal: &mut Journal,
     request: Request,
     audience: Audience,
-) -> Result<Asked, LogError> {
+) -> Logged<RequestOutcome> {
     let Some(provider) = &context.parts.provider else {
-        return Ok(Asked::Failed(Draft::default(), no_provider()));
+        return Ok(RequestOutcome::Failed(Draft::default(), no_provider()));
     };
     let request = context.hooks.request(journal, request).await?;
     journal.sync()?;
@@ -81,7 +77,7 @@ pub(crate) async fn revise(
     journal: &mut Journal,
     prompt: &str,
     mut draft: Draft,
-) -> Result<Draft, LogError> {
+) -> Logged<Draft> {
     if !context.hooks.wants(Moment::AfterReply) {
         return Ok(draft);
     }
@@ -101,7 +97,7 @@ pub(crate) async fn keep(
     context: TurnContext<'_>,
     journal: &mut Journal,
     draft: Draft,
-) -> Result<Vec<ToolCall>, LogError> {
+) -> Logged<Vec<ToolCall>> {
     let Draft { mut reply, usage, .. } = draft;
     journal.make_ids_unique(&mut reply);
     let calls: Vec<ToolCall> = reply.calls().cloned().collect();
@@ -116,7 +112,7 @@ pub(crate) async fn keep_partial(
     context: TurnContext<'_>,
     journal: &mut Journal,
     draft: Draft,
-) -> Result<(), LogError> {
+) -> Logged {
     let Draft { reply, usage, .. } = draft.broken_off();
     if reply.parts.is_empty() {
         return Ok(());

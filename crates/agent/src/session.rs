@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use contract::event::Event;
 use contract::hook::{Hook, HookContext};
-use contract::log::{Log, LogError};
+use contract::log::Log;
 use tokio::sync::mpsc;
 
 use crate::hooks::Hooks;
-use crate::journal::Journal;
+use crate::journal::{Journal, Logged};
 use crate::settings::Budget;
 
 /// The listeners of a session.
@@ -22,19 +22,19 @@ pub struct Listeners {
 
 impl Listeners {
     /// Tells that the session begins. Returns what there is to tell people.
-    pub async fn greet(self) -> Result<Vec<Arc<Event>>, LogError> {
+    pub async fn greet(self) -> Logged<Vec<Arc<Event>>> {
         self.told(async |hooks, journal| hooks.greet(journal).await).await
     }
 
     /// Tells that it ends, without letting anybody delay that for long.
-    pub async fn part(self) -> Result<Vec<Arc<Event>>, LogError> {
+    pub async fn part(self) -> Logged<Vec<Arc<Event>>> {
         self.told(async |hooks, journal| hooks.farewell(journal).await).await
     }
 
     async fn told(
         self,
-        tell: impl AsyncFnOnce(&Hooks, &mut Journal) -> Result<(), LogError>,
-    ) -> Result<Vec<Arc<Event>>, LogError> {
+        tell: impl AsyncFnOnce(&Hooks, &mut Journal) -> Logged,
+    ) -> Logged<Vec<Arc<Event>>> {
         let (events_in, mut events) = mpsc::channel(1);
         let session = self.scene.session.clone();
         let past: (&[Event], _) = (&[], Budget::default());

@@ -156,12 +156,12 @@ pub struct RequestSettings {
     pub delivery: Delivery,
     /// True if the tools are sent in the provider's own form.
     pub sends_tools: bool,
-    pub known: Known,
+    pub known: ModelFacts,
 }
 
 /// Facts about a model, from the configuration and from its provider, which may answer later.
 #[derive(Clone, Debug, Default)]
-pub struct Known {
+pub struct ModelFacts {
     /// Tokens that it can take in, by the configuration.
     pub context_window: Option<u64>,
     /// Prices from the configuration.
@@ -172,7 +172,7 @@ pub struct Known {
     pub is_free: bool,
 }
 
-impl Known {
+impl ModelFacts {
     /// Tokens that the model of this name can take in, where that is known.
     pub fn context_window_of(&self, model: &str) -> Option<u64> {
         self.context_window.or_else(|| self.offered(model)?.context)

@@ -3,45 +3,38 @@
 use std::sync::Arc;
 
 use contract::event::EventKind;
-use contract::log::LogError;
 use contract::snapshots::{Effect, Snapshots};
 
 use crate::blocking;
-use crate::journal::Journal;
+use crate::journal::{Journal, Logged};
 use crate::settings::Parts;
 use crate::tool_call::Prepared;
 use crate::turn_context::TurnContext;
 
-/// Tells if files were stored, so that changes have to be reported.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kept {
-    Yes,
-    No,
-}
-
+/// Returns true if files were stored, so that changes have to be reported.
 pub(crate) async fn before(
     context: TurnContext<'_>,
     journal: &mut Journal,
     calls: &[Prepared],
-) -> Result<Kept, LogError> {
+) -> Logged<bool> {
     let effects: Vec<Effect> = calls.iter().filter_map(Prepared::effect).collect();
     let Some(snapshots) = context.parts.snapshots.as_ref().filter(|_| !effects.is_empty()) else {
-        return Ok(Kept::No);
+        return Ok(false);
     };
     let cancel = context.cancel.clone();
     let whats = blocking(snapshots, move |snapshots| snapshots.before(&effects, &cancel)).await;
     journal.note(whats).await?;
-    Ok(Kept::Yes)
+    Ok(true)
 }
 
-pub(crate) async fn after(context: TurnContext<'_>, journal: &mut Journal) -> Result<(), LogError> {
+pub(crate) async fn after(context: TurnContext<'_>, journal: &mut Journal) -> Logged {
     let Some(snapshots) = &context.parts.snapshots else { return Ok(()) };
     let whats = blocking(snapshots, |snapshots| snapshots.after()).await;
     journal.note(whats).await
 }
 
 /// Tells what changed in calls that were running when the program ended.
-pub(crate) async fn recover(parts: &Parts, journal: &mut Journal) -> Result<(), LogError> {
+pub(crate) async fn recover(parts: &Parts, journal: &mut Journal) -> Logged {
     let Some(snapshots) = &parts.snapshots else { return Ok(()) };
     let whats = blocking(snapshots, |snapshots| snapshots.recover()).await;
     journal.note(whats).await

@@ -16,7 +16,6 @@ use std::time::Duration;
 use contract::action::Action;
 use contract::event::{CallOutcome, EventKind, Level};
 use contract::hook::{CallView, Notification};
-use contract::log::LogError;
 use contract::message::ToolCall;
 use contract::policy::{Decision, Reason, Ruling};
 use contract::sandbox::Access;
@@ -26,7 +25,7 @@ use serde_json::Value;
 
 use crate::blocking::blocking;
 use crate::hooks::{Advised, Doubt};
-use crate::journal::Journal;
+use crate::journal::{Journal, Logged};
 use crate::keys::Keys;
 use crate::settings::{Execution, Questions, Settings};
 use crate::truncate::{Shown, truncate};
@@ -213,7 +212,7 @@ impl Settled {
         &mut self,
         context: TurnContext<'_>,
         journal: &mut Journal,
-    ) -> Result<(), LogError> {
+    ) -> Logged {
         let outcome = match self.outcome {
             CallOutcome::Ran => {
                 let call = CallView {
@@ -269,7 +268,7 @@ pub(crate) async fn prepare(
     journal: &mut Journal,
     (call, doubt): (ToolCall, Option<Doubt>),
     earlier: &EarlierChanges,
-) -> Result<Prepared, LogError> {
+) -> Logged<Prepared> {
     if context.cancel.is_cancelled() {
         return Ok(Settled::interrupted(call).into());
     }
@@ -301,7 +300,7 @@ async fn decide(
     journal: &mut Journal,
     (call, judgment): (ToolCall, Judgment),
     earlier: &EarlierChanges,
-) -> Result<Prepared, LogError> {
+) -> Logged<Prepared> {
     let judged = judgment.event(&call);
     let Judgment { tool, actions, obstacle, ruling, original } = judgment;
     let obstacle = obstacle.filter(|_| !earlier.concern(&actions));
@@ -335,7 +334,7 @@ pub(crate) async fn judge_again(
     context: TurnContext<'_>,
     journal: &mut Journal,
     prepared: Prepared,
-) -> Result<Prepared, LogError> {
+) -> Logged<Prepared> {
     let Prepared::Approved(approved) = prepared else { return Ok(prepared) };
     if context.cancel.is_cancelled() {
         return Ok(Settled::interrupted(approved.call).into());
@@ -442,7 +441,7 @@ async fn consult(
     journal: &mut Journal,
     mut call: ToolCall,
     (mut judgment, doubt): (Judgment, Option<Doubt>),
-) -> Result<Consulted, LogError> {
+) -> Logged<Consulted> {
     let judged = (judgment.tool.as_ref(), &*judgment.actions, judgment.ruling.decision);
     let (rewritten, ask) = match context.hooks.before_tool(journal, &call, judged).await? {
         Advised::Proceed { rewritten, ask } => (rewritten, ask),

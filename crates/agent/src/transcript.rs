@@ -22,24 +22,21 @@ const BYTES_PER_TOKEN: usize = 4;
 #[derive(Default)]
 pub struct Transcript {
     entries: Arc<Vec<Arc<Entry>>>,
-    sources: Vec<Source>,
+    /// The event of each message; none for a summary.
+    sources: Vec<Option<Seq>>,
     at: Seq,
     open_calls: HashSet<CallId>,
-    turn_open: bool,
+    pub(crate) is_turn_open: bool,
     usage: Usage,
     system: String,
-    prompt: String,
-    meanwhile: Vec<String>,
-    size: Size,
+    pub(crate) prompt: String,
+    pub(crate) meanwhile: Vec<String>,
+    /// Tokens of the last request that the provider counted.
+    measured: u64,
+    /// Bytes since that request.
+    since: usize,
     lasting: Vec<(Lasting, String)>,
-    talk: u32,
-}
-
-/// The source of a message.
-#[derive(Clone, Copy)]
-enum Source {
-    Event(Seq),
-    Summary,
+    pub(crate) talk: u32,
 }
 
 /// Tokens that so many bytes of text make, about.
@@ -49,13 +46,6 @@ pub(crate) fn estimate(bytes: usize) -> u64 {
 
 pub(crate) fn size(reply: &Reply) -> u64 {
     estimate(length(&Message::Assistant(reply.clone())))
-}
-
-/// The size of the history.
-#[derive(Clone, Copy, Default)]
-struct Size {
-    measured: u64,
-    since: usize,
 }
 
 impl Transcript {
@@ -88,7 +78,7 @@ impl Transcript {
         match what {
             EventKind::TurnStarted { prompt } => {
                 self.answer_lost();
-                self.turn_open = true;
+                self.is_turn_open = true;
                 self.usage = Usage::default();
                 self.prompt.clone_from(prompt);
                 self.meanwhile.clear();
@@ -111,11 +101,19 @@ impl Transcript {
                     self.push(Message::Assistant(reply.clone()));
                 }
                 if usage.input_tokens > 0 && !usage.estimated {
-                    self.size = Size { measured: usage.total_tokens(), since: 0 };
+                    (self.measured, self.since) = (usage.total_tokens(), 0);
                 }
             }
             EventKind::ToolFinished { call, name, outcome, output, content, .. } => {
-                self.finish_call(call, name, *outcome, output, content);
+                // A call that no reply made (`tools exec`) is no part of the model's history.
+                if self.open_calls.remove(call) {
+                    if let Some(lasting) = output.lasting().filter(|_| output.success) {
+                        self.keep_lasting(lasting, content);
+                    }
+                    let (call, name, content) = (call.clone(), name.clone(), content.clone());
+                    let is_error = *outcome != CallOutcome::Skipped && !output.success;
+                    self.push(Message::Tool { call, name, content, is_error });
+                }
             }
             EventKind::FilesRestored { direction, turns, files, count, kept, .. } => {
                 let text = restored(*direction, turns.len(), (files, *count), kept);
@@ -126,23 +124,9 @@ impl Transcript {
                 self.usage.add(usage);
                 self.compact(summary.as_deref(), *kept);
             }
-            EventKind::TurnFinished { .. } => self.turn_open = false,
+            EventKind::TurnFinished { .. } => self.is_turn_open = false,
             EventKind::Configured { system, .. } => self.system.clone_from(system),
-            EventKind::SessionStarted { .. }
-            | EventKind::Titled { .. }
-            | EventKind::JobStarted { .. }
-            | EventKind::JobFinished { .. }
-            | EventKind::RequestSent { .. }
-            | EventKind::ReplyDelta { .. }
-            | EventKind::ToolCalled { .. }
-            | EventKind::ToolJudged { .. }
-            | EventKind::Asked { .. }
-            | EventKind::Answered { .. }
-            | EventKind::ToolProgress { .. }
-            | EventKind::Notice { .. }
-            | EventKind::FilesChanged { .. }
-            | EventKind::Custom { .. }
-            | EventKind::SessionEnded => {}
+            _ => {}
         }
     }
 
@@ -153,11 +137,7 @@ impl Transcript {
 
     /// The first and the last event that the first `count` messages come from, summaries apart.
     pub(crate) fn range(&self, count: usize) -> Option<(Seq, Seq)> {
-        let of_event = |source: &Source| match source {
-            Source::Event(seq) => Some(*seq),
-            Source::Summary => None,
-        };
-        let mut seqs = self.sources.iter().take(count).filter_map(of_event);
+        let mut seqs = self.sources.iter().take(count).flatten().copied();
         let first = seqs.next()?;
         Some(seqs.fold((first, first), |(least, most), seq| (least.min(seq), most.max(seq))))
     }
@@ -169,23 +149,11 @@ impl Transcript {
 
     /// Tokens of the next request: those the provider counted, and an estimate of the rest.
     pub(crate) fn tokens(&self) -> u64 {
-        self.size.measured + estimate(self.size.since)
+        self.measured + estimate(self.since)
     }
 
     pub(crate) fn is_measured(&self) -> bool {
-        self.size.measured > 0
-    }
-
-    pub(crate) fn prompt(&self) -> &str {
-        &self.prompt
-    }
-
-    pub(crate) fn is_turn_open(&self) -> bool {
-        self.turn_open
-    }
-
-    pub(crate) fn meanwhile(&self) -> &[String] {
-        &self.meanwhile
+        self.measured > 0
     }
 
     /// Results that outlive a summary, such as the skills in use and the open todos.
@@ -195,10 +163,6 @@ impl Transcript {
 
     pub(crate) fn open_work(&self) -> u64 {
         self.lasting.iter().filter_map(|(lasting, _)| lasting.open).sum()
-    }
-
-    pub(crate) fn talk(&self) -> u32 {
-        self.talk
     }
 
     /// The cost of the turn so far.
@@ -225,7 +189,7 @@ impl Transcript {
             duration_ms: 0,
         };
         let mut closing: Vec<EventKind> = self.calls_without_result().map(lost).collect();
-        if self.turn_open {
+        if self.is_turn_open {
             let usage = usage.clone();
             closing.push(EventKind::TurnFinished { outcome: Outcome::Cancelled, usage });
         }
@@ -240,42 +204,19 @@ impl Transcript {
         let messages = first.into_iter().chain(last.iter().map(|entry| entry.message.clone()));
         self.entries = Arc::new(messages.map(|message| Arc::new(Entry::new(message))).collect());
         let last = self.sources.split_off(self.sources.len() - kept);
-        self.sources = summary.map(|_| Source::Summary).into_iter().chain(last).collect();
+        self.sources = summary.map(|_| None).into_iter().chain(last).collect();
         if summary.is_none() {
             self.lasting.clear();
         }
-        let since = self.entries.iter().map(|entry| length(&entry.message)).sum();
-        self.size = Size { measured: 0, since };
+        self.measured = 0;
+        self.since = self.entries.iter().map(|entry| length(&entry.message)).sum();
     }
 
     fn push(&mut self, message: Message) {
-        self.size.since += length(&message);
+        self.since += length(&message);
         // A request that still holds the list is the one case in which it is copied.
         Arc::make_mut(&mut self.entries).push(Arc::new(Entry::new(message)));
-        self.sources.push(Source::Event(self.at));
-    }
-
-    fn finish_call(
-        &mut self,
-        id: &CallId,
-        name: &str,
-        outcome: CallOutcome,
-        output: &ToolOutput,
-        content: &str,
-    ) {
-        // A call that no reply made (`tools exec`) is no part of the model's history.
-        if self.open_calls.remove(id) {
-            if let Some(lasting) = output.lasting().filter(|_| output.success) {
-                self.keep_lasting(lasting, content);
-            }
-            let is_error = outcome != CallOutcome::Skipped && !output.success;
-            self.push(Message::Tool {
-                call: id.clone(),
-                name: name.to_owned(),
-                content: content.to_owned(),
-                is_error,
-            });
-        }
+        self.sources.push(Some(self.at));
     }
 
     fn keep_lasting(&mut self, lasting: Lasting, content: &str) {
@@ -299,7 +240,7 @@ impl Transcript {
         };
         let lost: Vec<Message> = self.calls_without_result().map(lost).collect();
         self.open_calls.clear();
-        self.size.since += lost.iter().map(length).sum::<usize>();
+        self.since += lost.iter().map(length).sum::<usize>();
         let entries = Arc::make_mut(&mut self.entries);
         let is_reply = |entry: &Arc<Entry>| matches!(entry.message, Message::Assistant(_));
         let after = entries.iter().rposition(is_reply).map_or(0, |index| index + 1);
@@ -309,7 +250,7 @@ impl Transcript {
         let before = entries.len();
         entries.splice(place..place, lost);
         let added = entries.len() - before;
-        self.sources.splice(place..place, std::iter::repeat_n(Source::Event(self.at), added));
+        self.sources.splice(place..place, std::iter::repeat_n(Some(self.at), added));
     }
 
     /// Calls of the last reply, announced or not, that have no result.
@@ -348,10 +289,11 @@ impl TakenIds {
         let mut number = self.hashes.len();
         for part in &mut reply.parts {
             let Part::Call(call) = part else { continue };
-            let original = call.id.clone();
+            let original = call.id.0.clone();
+            let base = if original.is_empty() { "call" } else { &original };
             while call.id.0.is_empty() || !self.take(&call.id) {
                 number += 1;
-                call.id = CallId(format!("{}-{number}", default_id(&original)));
+                call.id = CallId(format!("{base}-{number}"));
             }
         }
     }
@@ -415,10 +357,6 @@ pub(crate) fn length(message: &Message) -> usize {
             reply.text().len() + calls
         }
     }
-}
-
-fn default_id(id: &CallId) -> &str {
-    if id.0.is_empty() { "call" } else { id.as_str() }
 }
 
 #[cfg(test)]

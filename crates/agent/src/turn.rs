@@ -5,21 +5,20 @@ use std::sync::Arc;
 use contract::event::{Answer, EventKind, Level, MessageOrigin, NoticeTopic, Outcome};
 use contract::hook::{CompactCause, Ending, Moment, Notification};
 use contract::id::CallId;
-use contract::log::LogError;
 use contract::message::{Part, Reply, StopReason, ToolCall};
 use contract::provider::{Failure, ProviderError};
 use contract::tool::Recovery;
 use serde_json::Value;
 
 use crate::announced_action::announces;
-use crate::batch::{self, Asked as AskedCall};
+use crate::batch::{self, RequestedCall};
 use crate::compact::{self, Shortened};
 use crate::hooks::{Doubt, Halt, Words};
-use crate::journal::Journal;
-use crate::loop_detector::{LoopDetector, TALK, Talked};
+use crate::journal::{Journal, Logged};
+use crate::loop_detector::{LoopDetector, Reaction, TALK};
 use crate::prompt_fill;
 use crate::recover::{self, Sought};
-use crate::reply::{Asked, Draft};
+use crate::reply::{Draft, RequestOutcome};
 use crate::round;
 use crate::settings::{Bound, Questions, limited};
 use crate::tool_call::{self, Extras};
@@ -54,7 +53,7 @@ pub(crate) async fn run(
     context: TurnContext<'_>,
     journal: &mut Journal,
     prompt: String,
-) -> Result<Outcome, LogError> {
+) -> Logged<Outcome> {
     let prompt = match context.hooks.words(journal, prompt).await? {
         Words::Sent(prompt) => prompt,
         Words::Blocked { hook, reason } => return Ok(Outcome::Blocked { hook, reason }),
@@ -95,11 +94,7 @@ pub(crate) async fn run(
 
 impl Turn<'_> {
     /// One request with the calls that come of it. Returns how the turn ended, where it did.
-    async fn round(
-        &mut self,
-        journal: &mut Journal,
-        number: u32,
-    ) -> Result<Option<Outcome>, LogError> {
+    async fn round(&mut self, journal: &mut Journal, number: u32) -> Logged<Option<Outcome>> {
         let context = self.context;
         self.hear(journal).await?;
         if let Some(guidance) = context.hooks.take_guidance() {
@@ -107,22 +102,22 @@ impl Turn<'_> {
         }
         let draft = match self.reply(journal, number).await? {
             Err(limited) => return Ok(Some(limited)),
-            Ok(Asked::Whole(draft)) => draft,
-            Ok(Asked::Cancelled(draft)) => {
+            Ok(RequestOutcome::Whole(draft)) => draft,
+            Ok(RequestOutcome::Cancelled(draft)) => {
                 round::keep_partial(context, journal, draft).await?;
                 return Ok(Some(Outcome::Cancelled));
             }
-            Ok(Asked::Failed(draft, error)) => {
+            Ok(RequestOutcome::Failed(draft, error)) => {
                 round::keep_partial(context, journal, draft).await?;
                 return Ok(Some(failed(error)));
             }
         };
         // A model that spoke is not asked again because a hook took its words away.
-        let spoke = Said::of(&draft.reply) == Said::Something;
+        let spoke = ReplyContent::of(&draft.reply) == ReplyContent::Something;
         let mut draft = round::revise(context, journal, &self.prompt, draft).await?;
         let doubt = self.recover(journal, &mut draft).await?;
         let stop_reason = draft.reply.stop.as_str().to_owned();
-        let said = if spoke { Said::Something } else { Said::of(&draft.reply) };
+        let said = if spoke { ReplyContent::Something } else { ReplyContent::of(&draft.reply) };
         let words = draft.reply.text();
         let calls = round::keep(context, journal, draft).await?;
         if calls.is_empty() {
@@ -132,7 +127,7 @@ impl Turn<'_> {
         }
         let is_cut = stop_reason == StopReason::MaxTokens.as_str()
             && calls.iter().any(|call| call.args.is_string());
-        let asked = |call| AskedCall { call, doubt: doubt.clone(), extras: Extras::default() };
+        let asked = |call| RequestedCall { call, doubt: doubt.clone(), extras: Extras::default() };
         let asked = calls.iter().cloned().map(asked).collect();
         let mut reported = batch::run(context, journal, &mut self.circles, asked).await?;
         let results = std::mem::take(&mut reported.results);
@@ -165,7 +160,7 @@ impl Turn<'_> {
         journal: &mut Journal,
         outcome: Option<Outcome>,
         reply: &str,
-    ) -> Result<Option<Outcome>, LogError> {
+    ) -> Logged<Option<Outcome>> {
         let is_stuck = matches!(outcome, Some(Outcome::Stuck { .. } | Outcome::Cancelled));
         if outcome.is_none() || is_stuck || !self.context.hooks.wants(Moment::BeforeStop) {
             return Ok(outcome);
@@ -188,7 +183,7 @@ impl Turn<'_> {
         Ok(None)
     }
 
-    async fn hear(&mut self, journal: &mut Journal) -> Result<(), LogError> {
+    async fn hear(&mut self, journal: &mut Journal) -> Logged {
         let words = tokio::select! {
             biased;
             () = self.context.cancel.cancelled() => Vec::new(),
@@ -221,7 +216,7 @@ impl Turn<'_> {
         &mut self,
         journal: &mut Journal,
         number: u32,
-    ) -> Result<Result<Asked, Outcome>, LogError> {
+    ) -> Logged<Result<RequestOutcome, Outcome>> {
         let context = self.context;
         // A compaction without effect is not repeated at every step.
         let length = journal.transcript.entries().len();
@@ -237,8 +232,7 @@ impl Turn<'_> {
             journal.teller().tell(EventKind::RequestSent { round: number }).await;
             let request = round::request(context, journal, Arc::clone(&self.system));
             let asked = round::ask(context, journal, request, round::audience(context)).await?;
-            let is_too_long =
-                matches!(&asked, Asked::Failed(_, error) if error.kind == Failure::TooLong);
+            let is_too_long = matches!(&asked, RequestOutcome::Failed(_, error) if error.kind == Failure::TooLong);
             if !is_too_long || was_too_long || !self.shorten(journal).await? {
                 return Ok(Ok(asked));
             }
@@ -250,7 +244,7 @@ impl Turn<'_> {
     }
 
     /// Shortens the history; `false` where that did not work.
-    async fn shorten(&self, journal: &mut Journal) -> Result<bool, LogError> {
+    async fn shorten(&self, journal: &mut Journal) -> Logged<bool> {
         match compact::shorten(self.context, journal, CompactCause::Length).await? {
             Shortened::Done => Ok(true),
             Shortened::Nothing => Ok(false),
@@ -268,11 +262,7 @@ impl Turn<'_> {
     }
 
     /// Adds the call that a reply without calls speaks of. Returns why a user should decide on it.
-    async fn recover(
-        &mut self,
-        journal: &mut Journal,
-        draft: &mut Draft,
-    ) -> Result<Option<Doubt>, LogError> {
+    async fn recover(&mut self, journal: &mut Journal, draft: &mut Draft) -> Logged<Option<Doubt>> {
         let Some(settings) = self.context.settings.recovery else { return Ok(None) };
         if settings.is_agreed {
             let calls = recover::agreed(&draft.reply.text(), &self.context.parts.registry.specs());
@@ -315,11 +305,11 @@ impl Turn<'_> {
     async fn without_calls(
         &mut self,
         journal: &mut Journal,
-        (said, words): (Said, &str),
+        (said, words): (ReplyContent, &str),
         stop_reason: String,
-    ) -> Result<Option<Outcome>, LogError> {
+    ) -> Logged<Option<Outcome>> {
         let is_declined = stop_reason == StopReason::Refusal.as_str();
-        if said != Said::Something && !is_declined && self.nudges < NUDGES {
+        if said != ReplyContent::Something && !is_declined && self.nudges < NUDGES {
             self.nudges += 1;
             nudge(journal, said).await?;
             return Ok(None);
@@ -329,12 +319,14 @@ impl Turn<'_> {
             return self.talked(journal).await;
         }
         let ending = match said {
-            Said::Something => Outcome::Answered { stop_reason },
-            Said::OnlyThought | Said::Nothing if is_declined => {
+            ReplyContent::Something => Outcome::Answered { stop_reason },
+            ReplyContent::OnlyThought | ReplyContent::Nothing if is_declined => {
                 let (error, hint) = (DECLINED.0.to_owned(), Some(DECLINED.1.to_owned()));
                 return Ok(Some(Outcome::Failed { error, hint }));
             }
-            Said::OnlyThought | Said::Nothing => Outcome::Stuck { why: silence(said) },
+            ReplyContent::OnlyThought | ReplyContent::Nothing => {
+                Outcome::Stuck { why: silence(said) }
+            }
         };
         let Some(tool) = &self.context.settings.required_finish else {
             warn_of_silence(journal, said).await?;
@@ -362,20 +354,20 @@ impl Turn<'_> {
     /// Returns true if the model repeats an announcement and nothing else indicates open work.
     fn is_said_again(&self, journal: &Journal, words: &str) -> bool {
         let is_same = self.announced.as_deref() == Some(words.trim());
-        let has_work = self.circles.has_acted()
+        let has_work = self.circles.has_acted
             || self.context.settings.required_finish.is_some()
             || journal.transcript.open_work() > 0;
         is_same && !has_work
     }
 
-    async fn talked(&mut self, journal: &mut Journal) -> Result<Option<Outcome>, LogError> {
+    async fn talked(&mut self, journal: &mut Journal) -> Logged<Option<Outcome>> {
         let talked = self.circles.talked();
         let text = "Your last reply ends by saying what you will do. If it is to be done now, call \
                     the tool; if that was your answer, or nothing is left to do, say so.";
         self.heed(journal, talked, text).await
     }
 
-    async fn idled(&mut self, journal: &mut Journal) -> Result<Option<Outcome>, LogError> {
+    async fn idled(&mut self, journal: &mut Journal) -> Logged<Option<Outcome>> {
         let talked = self.circles.idled();
         let text = "You replied several times in a row without using a tool, and the work is not \
                     done. Use a tool to go on with it, or say what keeps you from that.";
@@ -386,14 +378,14 @@ impl Turn<'_> {
     async fn heed(
         &mut self,
         journal: &mut Journal,
-        talked: Talked,
+        talked: Reaction,
         text: &str,
-    ) -> Result<Option<Outcome>, LogError> {
+    ) -> Logged<Option<Outcome>> {
         match talked {
-            Talked::GoOn => return Ok(None),
-            Talked::Suggest => {}
-            Talked::Stop(why) => return Ok(Some(Outcome::Stuck { why })),
-            Talked::Ask(why) => match self.may_go_on(journal, &why).await? {
+            Reaction::GoOn => return Ok(None),
+            Reaction::Suggest(_) => {}
+            Reaction::Stop(why) => return Ok(Some(Outcome::Stuck { why })),
+            Reaction::Ask(why) => match self.may_go_on(journal, &why).await? {
                 Answer::Once | Answer::Session | Answer::Project | Answer::Always => {}
                 Answer::Deny { reason: Some(words) } => {
                     inject(journal, MessageOrigin::User, words).await?;
@@ -410,7 +402,7 @@ impl Turn<'_> {
     }
 
     /// Asks a user whether a model that only talks should go on.
-    async fn may_go_on(&self, journal: &mut Journal, why: &str) -> Result<Answer, LogError> {
+    async fn may_go_on(&self, journal: &mut Journal, why: &str) -> Logged<Answer> {
         let settings = self.context.settings;
         if self.context.auto_approves() {
             return Ok(Answer::Once);
@@ -438,20 +430,20 @@ impl Turn<'_> {
     }
 }
 
-fn silence(said: Said) -> String {
-    let held = if said == Said::OnlyThought { "nothing but reasoning" } else { "nothing" };
+fn silence(said: ReplyContent) -> String {
+    let held = if said == ReplyContent::OnlyThought { "nothing but reasoning" } else { "nothing" };
     format!("its replies held {held}, {} times", NUDGES + 1)
 }
 
 /// The content of a reply without calls.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Said {
+enum ReplyContent {
     Something,
     OnlyThought,
     Nothing,
 }
 
-impl Said {
+impl ReplyContent {
     fn of(reply: &Reply) -> Self {
         if !reply.text().trim().is_empty() {
             Self::Something
@@ -463,22 +455,18 @@ impl Said {
     }
 }
 
-async fn inject(
-    journal: &mut Journal,
-    origin: MessageOrigin,
-    text: String,
-) -> Result<(), LogError> {
+async fn inject(journal: &mut Journal, origin: MessageOrigin, text: String) -> Logged {
     journal.note(vec![EventKind::Injected { origin, text }]).await
 }
 
 /// Injects a message of the loop itself, in the name of its cause.
-async fn advise(journal: &mut Journal, cause: &str, text: String) -> Result<(), LogError> {
+async fn advise(journal: &mut Journal, cause: &str, text: String) -> Logged {
     inject(journal, MessageOrigin::Other(cause.to_owned()), text).await
 }
 
 /// Reminds a model of its open todos if it has not called a tool for several replies.
-async fn remind_of_work(context: TurnContext<'_>, journal: &mut Journal) -> Result<(), LogError> {
-    let (talk, open) = (journal.transcript.talk(), journal.transcript.open_work());
+async fn remind_of_work(context: TurnContext<'_>, journal: &mut Journal) -> Logged {
+    let (talk, open) = (journal.transcript.talk, journal.transcript.open_work());
     let is_due = talk > 0 && talk % TALK == 0 && open > 0;
     if !is_due || context.settings.stuck_after.is_none() {
         return Ok(());
@@ -490,13 +478,14 @@ async fn remind_of_work(context: TurnContext<'_>, journal: &mut Journal) -> Resu
     advise(journal, "talk", text).await
 }
 
-async fn nudge(journal: &mut Journal, said: Said) -> Result<(), LogError> {
-    let held = if said == Said::OnlyThought { "reasoning and nothing else" } else { "nothing" };
+async fn nudge(journal: &mut Journal, said: ReplyContent) -> Logged {
+    let held =
+        if said == ReplyContent::OnlyThought { "reasoning and nothing else" } else { "nothing" };
     let text = format!("Your last reply held {held}. Go on: call a tool, or answer.");
     inject(journal, MessageOrigin::EmptyReply, text).await
 }
 
-async fn suggest(journal: &mut Journal, what: &str) -> Result<(), LogError> {
+async fn suggest(journal: &mut Journal, what: &str) -> Logged {
     let text = format!("the model goes in circles: {what}");
     journal.notice(Level::Warning, text, None).await?;
     let text = format!(
@@ -506,8 +495,8 @@ async fn suggest(journal: &mut Journal, what: &str) -> Result<(), LogError> {
     advise(journal, "repetition", text).await
 }
 
-async fn warn_of_silence(journal: &mut Journal, said: Said) -> Result<(), LogError> {
-    if said == Said::Something {
+async fn warn_of_silence(journal: &mut Journal, said: ReplyContent) -> Logged {
+    if said == ReplyContent::Something {
         return Ok(());
     }
     let text = "Model failed to produce output after multiple attempts.".to_owned();
@@ -522,7 +511,7 @@ const DECLINED: (&str, &str) = (
 );
 
 /// Says that an answer is not all that the model had to say.
-async fn warn_of_cut(journal: &mut Journal, ending: &Outcome) -> Result<(), LogError> {
+async fn warn_of_cut(journal: &mut Journal, ending: &Outcome) -> Logged {
     let Outcome::Answered { stop_reason } = ending else { return Ok(()) };
     let (text, hint) = if *stop_reason == StopReason::MaxTokens.as_str() {
         (
@@ -538,7 +527,7 @@ async fn warn_of_cut(journal: &mut Journal, ending: &Outcome) -> Result<(), LogE
 }
 
 /// Says why a call could not be read: to the user, who can allow more, and to the model.
-async fn tell_of_cut_call(journal: &mut Journal) -> Result<(), LogError> {
+async fn tell_of_cut_call(journal: &mut Journal) -> Logged {
     let text = "a call is cut off: the reply reached the limit on its length".to_owned();
     let hint = "`behavior.max_tokens` allows more".to_owned();
     journal.notice(Level::Warning, text, Some(hint)).await?;
@@ -547,7 +536,7 @@ async fn tell_of_cut_call(journal: &mut Journal) -> Result<(), LogError> {
     advise(journal, "length", text.to_owned()).await
 }
 
-async fn remind(journal: &mut Journal, tool: &str) -> Result<(), LogError> {
+async fn remind(journal: &mut Journal, tool: &str) -> Logged {
     let text = format!(
         "This task ends with a call of the {tool} tool. If the work is done, call {tool} with its \
          status and a summary; if it is not, go on with it."

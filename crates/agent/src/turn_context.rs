@@ -1,18 +1,17 @@
 //! The context of a turn: the parts and settings of its conversation, and the tokens that stop it.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use contract::event::Level;
-use contract::log::LogError;
 use contract::policy::Mode;
 use tokio_util::sync::CancellationToken;
 
-use crate::answers::Answers;
+use crate::answers::{Answers, Waiting};
 use crate::hooks::Hooks;
-use crate::journal::Journal;
+use crate::journal::{Journal, Logged};
 use crate::recover::Recoveries;
 use crate::settings::{Parts, Settings};
-use crate::waiting::Waiting;
 
 /// The context that every call of a turn shares.
 #[derive(Clone, Copy)]
@@ -47,12 +46,14 @@ impl TurnContext<'_> {
     }
 
     /// Tells once in a session that `normal` works like `ask`.
-    pub(crate) async fn tell_fallback(&self, journal: &mut Journal) -> Result<(), LogError> {
-        if self.chosen_mode() != Mode::Normal || self.answers.has_told_fallback() {
+    pub(crate) async fn tell_fallback(&self, journal: &mut Journal) -> Logged {
+        if self.chosen_mode() != Mode::Normal
+            || self.answers.has_told_fallback.load(Ordering::Relaxed)
+        {
             return Ok(());
         }
         let Some(reason) = self.fallback() else { return Ok(()) };
-        self.answers.note_fallback_told();
+        self.answers.has_told_fallback.store(true, Ordering::Relaxed);
         let text = format!("edits and commands ask first, as in mode `ask`: {reason}");
         journal.notice(Level::Warning, text, None).await
     }

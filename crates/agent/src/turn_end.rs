@@ -2,11 +2,10 @@
 
 use contract::event::{EventKind, Level, Outcome};
 use contract::hook::Notification;
-use contract::log::LogError;
 use tokio::time::Instant;
 
 use crate::hooks::Hooks;
-use crate::journal::Journal;
+use crate::journal::{Journal, Logged};
 use crate::settings::{RequestSettings, Settings};
 
 pub(crate) fn overdue(outcome: Outcome, settings: &Settings) -> Outcome {
@@ -22,7 +21,7 @@ pub(crate) async fn conclude(
     journal: &mut Journal,
     request: &RequestSettings,
     outcome: Outcome,
-) -> Result<(), LogError> {
+) -> Logged {
     match &outcome {
         Outcome::Failed { error, .. } => {
             let failed =

@@ -8,7 +8,7 @@ use contract::secret::Secret;
 use contract::tool::Redactor;
 
 /// Shorter keys could be part of any text.
-const SHORTEST: usize = 16;
+const MIN_KEY_BYTES: usize = 16;
 const REDACTED: &[u8] = b"[redacted]";
 
 /// The keys.
@@ -25,9 +25,9 @@ struct Forms {
 impl Keys {
     /// Those of `keys` that cannot be mistaken for something else.
     pub fn new(keys: &[Secret<String>]) -> Self {
-        let keys = keys.iter().map(Secret::expose).filter(|key| key.len() >= SHORTEST);
-        let mut all: Vec<Vec<u8>> = keys.flat_map(|key| dresses(key)).collect();
-        all.retain(|form| form.len() >= SHORTEST);
+        let keys = keys.iter().map(Secret::expose).filter(|key| key.len() >= MIN_KEY_BYTES);
+        let mut all: Vec<Vec<u8>> = keys.flat_map(|key| encodings(key)).collect();
+        all.retain(|form| form.len() >= MIN_KEY_BYTES);
         all.sort_by_key(|form| std::cmp::Reverse(form.len()));
         all.dedup();
         let mut first = vec![false; 256];
@@ -91,12 +91,12 @@ impl Keys {
 
 /// Hides keys in what comes in pieces, by keeping back what could be the beginning of one.
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct KeyRedactor {
     keys: Keys,
     kept: Vec<u8>,
 }
 
-impl Held {
+impl KeyRedactor {
     pub(crate) fn new(keys: &Keys) -> Self {
         Self { keys: keys.clone(), kept: Vec::new() }
     }
@@ -112,7 +112,7 @@ impl Held {
     }
 }
 
-impl Redactor for Held {
+impl Redactor for KeyRedactor {
     fn push(&mut self, piece: &[u8]) -> Vec<u8> {
         if self.keys.is_empty() {
             return piece.to_vec();
@@ -130,7 +130,7 @@ impl Redactor for Held {
     }
 }
 
-fn dresses(key: &str) -> Vec<Vec<u8>> {
+fn encodings(key: &str) -> Vec<Vec<u8>> {
     let quoted = serde_json::Value::from(key).to_string();
     let quoted = quoted.as_bytes()[1..quoted.len() - 1].to_vec();
     let hexadecimal = hexadecimal(key);
@@ -223,13 +223,13 @@ mod tests {
         let text = format!("é sk-Zx is no key, {KEY} is, and so is {KEY}");
         let wanted = "é sk-Zx is no key, [redacted] is, and so is [redacted]";
         for size in 1..=text.len() {
-            let mut held = Held::new(&keys);
+            let mut held = KeyRedactor::new(&keys);
             let mut out: Vec<u8> =
                 text.as_bytes().chunks(size).flat_map(|piece| held.push(piece)).collect();
             out.extend(held.finish());
             assert_eq!(String::from_utf8(out).unwrap(), wanted, "in pieces of {size}");
         }
-        let mut held = Held::new(&keys);
+        let mut held = KeyRedactor::new(&keys);
         assert_eq!(held.push_text("words s"), "words ");
         assert_eq!(held.push_text("uch"), "such");
         assert_eq!(

@@ -16,7 +16,7 @@ use futures::{Stream, StreamExt};
 use super::reasons::asked_because;
 use super::{Approved, Prepared, Settled, why};
 use crate::blocking::blocking;
-use crate::journal::Journal;
+use crate::journal::{Journal, Logged};
 use crate::turn_context::TurnContext;
 
 /// A call that a user decides on.
@@ -85,7 +85,7 @@ pub(crate) async fn ask_all(
     context: TurnContext<'_>,
     journal: &mut Journal,
     mut calls: Vec<Prepared>,
-) -> Result<Vec<Prepared>, LogError> {
+) -> Logged<Vec<Prepared>> {
     let answers = FuturesUnordered::new();
     let (mut events, mut names) = (Vec::new(), Vec::new());
     for (index, call) in calls.iter_mut().enumerate() {
@@ -118,7 +118,7 @@ pub(crate) async fn ask(
     journal: &mut Journal,
     call: &ToolCall,
     question: EventKind,
-) -> Result<Answer, LogError> {
+) -> Logged<Answer> {
     let answers = FuturesUnordered::from_iter([answer_to(context, &call.id, 0)]);
     journal.note(vec![question]).await?;
     tokio::pin!(answers);
@@ -147,7 +147,7 @@ async fn first<T>(
     journal: &mut Journal,
     mut answers: impl Stream<Item = T> + Unpin,
     names: Vec<String>,
-) -> Result<Option<T>, LogError> {
+) -> Logged<Option<T>> {
     let telling = async {
         for tool in names {
             context.hooks.occasion(journal, &Notification::Asking { tool }).await?;
@@ -168,7 +168,7 @@ async fn answered(
     journal: &mut Journal,
     question: Question,
     answer: Answer,
-) -> Result<Prepared, LogError> {
+) -> Logged<Prepared> {
     let Question { mut approved, ruling, .. } = question;
     // Before the answer is noted: a rule that is said to be remembered is.
     let kept = remember(context, &approved, &answer);
@@ -216,11 +216,7 @@ fn remember(context: TurnContext<'_>, approved: &Approved, answer: &Answer) -> S
 }
 
 /// Tells which rules an answer beyond this once added.
-async fn tell_kept(
-    journal: &mut Journal,
-    kept: &StoredApproval,
-    answer: &Answer,
-) -> Result<(), LogError> {
+async fn tell_kept(journal: &mut Journal, kept: &StoredApproval, answer: &Answer) -> Logged {
     let span = match answer {
         Answer::Project if kept.problem.is_none() => "in this project from here on",
         Answer::Always if kept.problem.is_none() => "from here on",

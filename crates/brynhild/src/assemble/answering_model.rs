@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, OnceLock};
 
-use agent::settings::{Known, Prices};
+use agent::settings::{ModelFacts, Prices};
 use config::settings::{Binding, RegisteredModel};
 use contract::provider::{Model, Provider};
 use contract::secret::Secret;
@@ -22,7 +22,7 @@ pub(crate) struct AnsweringModel {
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) model: String,
     pub(crate) profile: ModelProfile,
-    pub(crate) known: Known,
+    pub(crate) known: ModelFacts,
 }
 
 impl AnsweringModel {
@@ -118,7 +118,7 @@ fn known(
     model: &str,
     choice: &Choice,
     offered: Arc<OnceLock<Vec<Model>>>,
-) -> Known {
+) -> ModelFacts {
     if offered.get().is_none()
         && let Some(models) = model_cache::last(run, &choice.candidate)
     {
@@ -130,7 +130,7 @@ fn known(
         binding.max_context.or_else(described)
     });
     let prices = registered.and_then(|(_, binding)| prices(binding));
-    Known { context_window, prices, offered, is_free: is_free(&choice.candidate) }
+    ModelFacts { context_window, prices, offered, is_free: is_free(&choice.candidate) }
 }
 
 pub(crate) fn prices(binding: &Binding) -> Option<Prices> {
@@ -148,7 +148,7 @@ fn learning(
     run: &RunContext,
     choice: &Choice,
     provider: Arc<dyn Provider>,
-    known: &Known,
+    known: &ModelFacts,
 ) -> Arc<dyn Provider> {
     let of_role = run.role.as_ref().and_then(crate::assemble::role::ChosenRole::cost_limit);
     let is_limited = cost_limit(run, choice).or(of_role).is_some();

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use agent::settings::{Known, Prices};
+use agent::settings::{ModelFacts, Prices};
 use sessions::statistics::{SessionFigures, Spent};
 
 use crate::assemble::assembly::Assembly;
@@ -64,7 +64,7 @@ fn prices_at(run: &RunContext, candidate: &Candidate, model: &str) -> Option<Pri
     if let Some(prices) = registered.and_then(|(_, binding)| answering_model::prices(binding)) {
         return Some(prices);
     }
-    let known = Known::default();
+    let known = ModelFacts::default();
     let _ = known.offered.set(model_cache::last(run, candidate)?);
     known.prices_of(model)
 }
