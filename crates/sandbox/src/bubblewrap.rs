@@ -24,7 +24,7 @@ use crate::cleanup::Cleanup;
 use crate::deny_mounts::Mounts;
 use crate::failure::{Cause, Failure, start_error};
 use crate::launch::{self, Descriptors, Launcher, Outcome, Started, Unsettled};
-use crate::mount_check::{EXCHANGED, ExpectedMounts};
+use crate::mount_check::ExpectedMounts;
 use crate::plan::{Plan, Restrictions};
 use crate::proxy::{self, Proxy};
 use crate::request::Request;
@@ -108,7 +108,7 @@ impl Bubblewrap {
                     let child = Running::adopt(*child, channel, end, after, Arc::clone(launcher));
                     return Ok(Ok(child.map_err(|error| start_error(&request.program, error))?));
                 }
-                Attempt::Exchanged(words) => return Ok(Err(words)),
+                Attempt::MountChanged(words) => return Ok(Err(words)),
                 Attempt::Broke(words) if words.contains("--disable-userns") => {
                     if !self.has_disable.swap(false, Ordering::Relaxed) {
                         return Err(Failure::Setup(probe::explain(&words)));
@@ -173,8 +173,7 @@ pub(crate) fn find() -> Result<PathBuf, Cause> {
 
 enum Attempt {
     Runs(Box<tokio::process::Child>, Option<ChannelEnds>, Option<TcpListener>),
-    /// Something else was found than was meant.
-    Exchanged(String),
+    MountChanged(String),
     Broke(String),
 }
 
@@ -256,8 +255,8 @@ impl Waiting {
                 Ok(Attempt::Runs(Box::new(child), self.channel, listener))
             }
             Outcome::NotExecuted(error) => Err(fault(error)),
-            Outcome::Failed(words) if words.starts_with(EXCHANGED) => {
-                Ok(Attempt::Exchanged(format!("the helper {words}")))
+            Outcome::MountChanged(words) => {
+                Ok(Attempt::MountChanged(format!("the helper {words}")))
             }
             Outcome::Failed(words) => {
                 Err(SandboxError::Refused(format!("the helper {words}")).into())

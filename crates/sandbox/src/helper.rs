@@ -105,7 +105,12 @@ impl Handed {
 fn run(handed: &Handed) -> io::Result<ExitCode> {
     let mut status = File::from(reopen(handed.status, OpenOptions::new().write(true))?);
     // A failed write means that whoever started this is gone: the command must not run.
-    match prepare(handed, &status) {
+    let failed = |words| format!("E{words}");
+    let prepared = read_plan(handed).map_err(failed).and_then(|plan| {
+        plan.expected.check().map_err(|words| format!("M{words}"))?;
+        prepare(plan, handed, &status).map_err(failed)
+    });
+    match prepared {
         Ok(mut command) => {
             if status.write_all(b"R").is_ok() {
                 let error = command.exec();
@@ -113,20 +118,22 @@ fn run(handed: &Handed) -> io::Result<ExitCode> {
                 let _ = write!(status, "{number}");
             }
         }
-        Err(words) => {
-            let _ = write!(status, "E{words}");
+        Err(message) => {
+            let _ = status.write_all(message.as_bytes());
         }
     }
     Ok(ExitCode::from(FAILED))
 }
 
-fn prepare(handed: &Handed, status: &File) -> Result<Command, String> {
+fn read_plan(handed: &Handed) -> Result<Plan, String> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| format!("cannot be tied to its parent: {error}"))?;
     let bytes =
         fs::read(path_of(handed.plan)).map_err(|error| format!("cannot read its plan: {error}"))?;
-    let mut plan = Plan::decode(&bytes).ok_or("has a plan that makes no sense")?;
-    plan.expected.check()?;
+    Plan::decode(&bytes).ok_or_else(|| "has a plan that makes no sense".to_owned())
+}
+
+fn prepare(mut plan: Plan, handed: &Handed, status: &File) -> Result<Command, String> {
     if let Some(line) = handed.proxy {
         proxy::offer(line).map_err(|error| format!("cannot make a way to its proxy: {error}"))?;
     }

@@ -9,7 +9,7 @@ use contract::sandbox::{Child, SandboxError};
 use crate::cleanup::Cleanup;
 use crate::failure::{Cause, Failure};
 use crate::launch::Launcher;
-use crate::mount_check::{EXCHANGED, ExpectedMounts};
+use crate::mount_check::ExpectedMounts;
 use crate::plan::{Plan, Restrictions};
 use crate::request::Request;
 use crate::scratch::Scratch;
@@ -116,7 +116,7 @@ fn plan(request: &Request, scratch: &Path, toolchains: Vec<PathBuf>) -> Result<P
     let mut expected = ExpectedMounts::default();
     for path in request.roots.iter().chain(&request.own).chain(&request.read) {
         let noted = expected.add_directory(path);
-        noted.map_err(|error| format!("{EXCHANGED} {}: {error}", path.display()))?;
+        noted.map_err(|error| format!("cannot open {}: {error}", path.display()))?;
     }
     Ok(Plan {
         program: request.program.clone().into(),

@@ -76,6 +76,8 @@ pub(crate) enum Outcome {
     Running,
     /// The program could not be executed.
     NotExecuted(io::Error),
+    /// Another process replaced a file or directory while it was being mounted.
+    MountChanged(String),
     /// The helper could not restrict itself.
     Failed(String),
     /// The helper never ran.
@@ -242,8 +244,8 @@ fn read_all(mut status: PipeReader) -> io::Result<Vec<u8>> {
     }
 }
 
-/// `R` means ready to execute, with the error's number after it where that failed; `E` comes
-/// before the words of a helper that gave up.
+/// `R` means ready to execute, followed by an error number if that failed. `M` (a mount changed)
+/// and `E` (any other failure) are followed by the helper's message.
 fn understand(bytes: &[u8]) -> Outcome {
     let text = String::from_utf8_lossy(bytes);
     match text.split_at_checked(1) {
@@ -252,6 +254,7 @@ fn understand(bytes: &[u8]) -> Outcome {
             |_| io::Error::other("the program could not be executed"),
             io::Error::from_raw_os_error,
         )),
+        Some(("M", words)) => Outcome::MountChanged(words.to_owned()),
         Some(("E", words)) => Outcome::Failed(words.to_owned()),
         _ => Outcome::Silent,
     }
@@ -305,5 +308,6 @@ mod tests {
             panic!("words are a refusal");
         };
         assert_eq!(words, "no Landlock – sorry");
+        assert!(matches!(understand(b"M/x"), Outcome::MountChanged(words) if words == "/x"));
     }
 }

@@ -78,7 +78,7 @@ impl Supervisor {
         match launch::outcome(self.status) {
             Outcome::Running => Ok(child),
             Outcome::NotExecuted(error) => Err(fault(error)),
-            Outcome::Failed(words) => {
+            Outcome::MountChanged(words) | Outcome::Failed(words) => {
                 Err(SandboxError::Refused(format!("the helper {words}")).into())
             }
             Outcome::Silent => Err(SandboxError::Refused(self.words).into()),
