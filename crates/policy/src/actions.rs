@@ -8,7 +8,7 @@ use contract::sandbox::Access as ProcessAccess;
 use contract::tool::{BUILTIN, Risk};
 
 use crate::call::{Access, Call};
-use crate::findings::{BUILT_IN, Finding, Kind, MODE, allow, ask, deny};
+use crate::findings::{BUILT_IN, Finding, Kind, MODE, allow, allow_by_rule, ask, deny};
 use crate::glob::Reading;
 use crate::rules::{ANY_WORDS, CommandPattern, HostPattern, Rule, Tail, Target, Touch};
 use crate::shell::{Simple, Word};
@@ -99,7 +99,7 @@ fn unconditional(call: &Call<'_>, actions: &[Action], steps: &[Finding]) -> Opti
     if call.tool.requires_permission && !has_question {
         let is_ruled = steps
             .iter()
-            .any(|step| step.reason.decision == Decision::Allow && step.reason.origin != BUILT_IN);
+            .any(|step| step.reason.decision == Decision::Allow && step.kind == Kind::Rule);
         return (!is_ruled).then(|| tool_question(call, name));
     }
     if !actions.is_empty() {
@@ -109,7 +109,7 @@ fn unconditional(call: &Call<'_>, actions: &[Action], steps: &[Finding]) -> Opti
     Some(if changes {
         deny(name, "it may change something; refused in read-only mode", MODE)
     } else {
-        allow(name, NO_APPROVAL, BUILT_IN)
+        allow(name, NO_APPROVAL)
     })
 }
 
@@ -117,7 +117,7 @@ fn unconditional(call: &Call<'_>, actions: &[Action], steps: &[Finding]) -> Opti
 fn tool_question(call: &Call<'_>, subject: &str) -> Finding {
     let any = Target::What(ANY_WORDS.to_owned());
     match call.rules_that(Decision::Allow).find(|rule| rule.matcher.target == any) {
-        Some(rule) => allow(subject, &rule.why(), &rule.origin),
+        Some(rule) => allow_by_rule(subject, &rule.why(), &rule.origin),
         None => ask(Kind::Tool, subject, "this tool requires permission").remedied_by([any]),
     }
 }
@@ -133,7 +133,7 @@ fn judge_action(call: &Call<'_>, action: &Action) -> (Vec<Finding>, bool) {
             // Such a tool chooses the program itself and writes nothing.
             for finding in outcome.findings.iter_mut().filter(|_| only_reads) {
                 if finding.reason.decision == Decision::Ask && finding.kind == Kind::Run {
-                    *finding = allow(&finding.reason.subject, NO_APPROVAL, BUILT_IN);
+                    *finding = allow(&finding.reason.subject, NO_APPROVAL);
                 }
             }
             (outcome.findings, outcome.read_only || only_reads)
@@ -148,8 +148,8 @@ fn read(call: &Call<'_>, path: &Path) -> Vec<Finding> {
     let subject = path.display().to_string();
     let mut steps = call.file_rules(Touch::Read, path);
     steps.push(match call.may_read(path, Reading::Literal) {
-        Access::Granted { why, origin } => allow(&subject, &why, &origin),
-        Access::Usual => allow(&subject, "may be read", BUILT_IN),
+        Access::Granted { why, origin } => allow_by_rule(&subject, &why, &origin),
+        Access::Usual => allow(&subject, "may be read"),
         Access::Doubtful(kind, why) => {
             ask(kind, &subject, why).remedied_by(remember::exact_path(Touch::Read, path))
         }
@@ -165,8 +165,8 @@ fn write(call: &Call<'_>, path: &Path) -> Vec<Finding> {
         steps.push(deny(&subject, &why, BUILT_IN));
     }
     steps.push(match call.may_write(path) {
-        Access::Granted { why, origin } => allow(&subject, &why, &origin),
-        Access::Usual => allow(&subject, "may be written", BUILT_IN),
+        Access::Granted { why, origin } => allow_by_rule(&subject, &why, &origin),
+        Access::Usual => allow(&subject, "may be written"),
         Access::Doubtful(kind, why) => {
             let step = ask(kind, &subject, why).remedied_by(remember::written(call, kind, path));
             if kind == Kind::Edit { step.from(MODE) } else { step }
@@ -211,7 +211,7 @@ fn leave(call: &Call<'_>, command: &str) -> Finding {
     let rules: Option<Vec<&Rule>> =
         parts.iter().filter(|_| is_plain).map(|part| covers(part.argv())).collect();
     if let Some([rule, ..]) = rules.as_deref().filter(|_| is_plain) {
-        return allow(command, &rule.why(), &rule.origin);
+        return allow_by_rule(command, &rule.why(), &rule.origin);
     }
     let program = |part: &Simple| {
         let name = part.argv().first().and_then(Word::known)?;
@@ -230,7 +230,7 @@ fn opaque(call: &Call<'_>, what: &str) -> Vec<Finding> {
         if call.tool.requires_permission {
             tool_question(call, what)
         } else {
-            allow(what, NO_APPROVAL, BUILT_IN)
+            allow(what, NO_APPROVAL)
         }
     })
 }
@@ -249,7 +249,7 @@ fn by_rules(
     }
     let allowing = call.rules_that(Decision::Allow).find(|rule| fits(rule));
     steps.push(match allowing {
-        Some(rule) => allow(subject, &rule.why(), &rule.origin),
+        Some(rule) => allow_by_rule(subject, &rule.why(), &rule.origin),
         None => default(),
     });
     steps

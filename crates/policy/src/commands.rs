@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use contract::policy::{Decision, Mode};
 
 use crate::call::Call;
-use crate::findings::{BUILT_IN, DESTRUCTIVE, Finding, Kind, allow, ask, deny};
+use crate::findings::{BUILT_IN, DESTRUCTIVE, Finding, Kind, allow, allow_by_rule, ask, deny};
 use crate::grant::{self, Grant};
 use crate::paths::normalize;
 use crate::read_only::{self, Knowledge};
@@ -140,7 +140,8 @@ fn blocked<'a>(call: &Call<'a>) -> Vec<(String, &'a String)> {
 fn destruction(call: &Call<'_>, part: &Simple) -> Option<Finding> {
     let (decision, why) = destructive::judge(part.argv(), &part.dirs, call.places)?;
     if decision == Decision::Deny {
-        return Some(deny(&part.source, &why, DESTRUCTIVE));
+        let step = deny(&part.source, &why, DESTRUCTIVE);
+        return Some(Finding { kind: Kind::Destructive, ..step });
     }
     // A rule for `git push` does not name `git push --force`.
     let names = |rule: &&Rule| {
@@ -150,7 +151,7 @@ fn destruction(call: &Call<'_>, part: &Simple) -> Option<Finding> {
     };
     let rule = call.rules_that(Decision::Allow).find(names);
     Some(match rule.filter(|_| call.mode != Mode::ReadOnly) {
-        Some(rule) => allow(&part.source, &rule.why(), &rule.origin),
+        Some(rule) => allow_by_rule(&part.source, &rule.why(), &rule.origin),
         None => ask(Kind::Destructive, &part.source, &why).from(DESTRUCTIVE),
     })
 }
@@ -237,9 +238,10 @@ fn grants(call: &Call<'_>, script: &Script, shown: &str) -> (Vec<Finding>, bool)
     read_only &= !writes;
     for part in script.commands.iter().filter(|part| !part.is_nested) {
         match grant::grant(call, script, part) {
-            Grant::Granted { why, origin, is_read_only } => {
-                read_only &= is_read_only;
-                steps.push(allow(&part.source, &why, &origin));
+            Grant::ReadOnly(why) => steps.push(allow(&part.source, &why)),
+            Grant::ByRule { why, origin } => {
+                read_only = false;
+                steps.push(allow_by_rule(&part.source, &why, &origin));
             }
             Grant::Doubtful(why) => {
                 read_only = false;
@@ -249,7 +251,7 @@ fn grants(call: &Call<'_>, script: &Script, shown: &str) -> (Vec<Finding>, bool)
         }
     }
     if steps.is_empty() {
-        steps.push(allow(shown, "runs no program", BUILT_IN));
+        steps.push(allow(shown, "runs no program"));
     }
     (steps, read_only)
 }

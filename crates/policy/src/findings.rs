@@ -35,9 +35,8 @@ pub(crate) enum Kind {
 /// One step.
 #[derive(Clone, Debug)]
 pub(crate) struct Finding {
-    /// The decision and the reason for it.
     pub(crate) reason: Reason,
-    /// The kind of question, if it asks.
+    /// The kind of question if it asks. A step that allows has [`Kind::Rule`] if a rule or setting does.
     pub(crate) kind: Kind,
     /// Rules that would allow it.
     pub(crate) remedies: Vec<Target>,
@@ -53,9 +52,14 @@ fn finding(decision: Decision, subject: &str, why: &str, origin: &str, kind: Kin
     Finding { reason, kind, remedies: Vec::new() }
 }
 
-/// A step that allows.
-pub(crate) fn allow(subject: &str, why: &str, origin: &str) -> Finding {
-    finding(Decision::Allow, subject, why, origin, Kind::Run)
+/// A step that allows by the program's own knowledge.
+pub(crate) fn allow(subject: &str, why: &str) -> Finding {
+    finding(Decision::Allow, subject, why, BUILT_IN, Kind::Run)
+}
+
+/// A step that allows by a rule or setting.
+pub(crate) fn allow_by_rule(subject: &str, why: &str, origin: &str) -> Finding {
+    finding(Decision::Allow, subject, why, origin, Kind::Rule)
 }
 
 /// A step that asks.

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use contract::policy::Decision;
 
 use crate::call::{Access, Call};
-use crate::findings::BUILT_IN;
 use crate::glob::Reading;
 use crate::paths::{Place, normalize};
 use crate::read_only::{self, Knowledge, Looked, Operand, git};
@@ -16,15 +15,10 @@ use crate::word_list::listed;
 
 /// The answer about one simple command.
 pub(crate) enum Grant {
-    /// It may run without asking.
-    Granted {
-        /// The reason.
-        why: String,
-        /// The place of the rule.
-        origin: String,
-        /// True if it changes nothing.
-        is_read_only: bool,
-    },
+    /// It changes nothing, for this reason.
+    ReadOnly(String),
+    /// A rule or setting allows it.
+    ByRule { why: String, origin: String },
     /// It is asked about, for this reason.
     Doubtful(String),
 }
@@ -133,7 +127,7 @@ fn program(call: &Call<'_>, argv: &[Word], dirs: &[PathBuf]) -> Grant {
 }
 
 fn known(why: &str) -> Grant {
-    Grant::Granted { why: why.to_owned(), origin: BUILT_IN.to_owned(), is_read_only: true }
+    Grant::ReadOnly(why.to_owned())
 }
 
 /// The grant of an allow rule or setting for this command, among those that `wanted` admits.
@@ -156,7 +150,7 @@ fn rule(call: &Call<'_>, argv: &[Word], wanted: impl Fn(&CommandPattern) -> bool
         })?;
         (format!("`{text}` is allowed"), format!("tools.{}.allowed_commands", call.tool.name))
     };
-    Some(Grant::Granted { why, origin, is_read_only: false })
+    Some(Grant::ByRule { why, origin })
 }
 
 fn change_dir(call: &Call<'_>, argv: &[Word], dirs: &[PathBuf]) -> Grant {

@@ -226,6 +226,9 @@ impl Policy for Judge {
     fn judge(&self, tool: &ToolSpec, actions: &[Action], mode: Mode) -> Ruling {
         self.session.write().unwrap_or_else(PoisonError::into_inner).mode = mode;
         let (findings, access) = self.findings(tool, actions, &self.state());
+        let destructive = findings.iter().any(|finding| {
+            finding.kind == Kind::Destructive && finding.reason.decision != Decision::Allow
+        });
         let mut reasons: Vec<Reason> = Vec::new();
         for finding in findings {
             if !reasons.contains(&finding.reason) {
@@ -235,9 +238,6 @@ impl Policy for Judge {
         let strictest = reasons.iter().map(|reason| reason.decision).max();
         // A call without a step proves nothing.
         let decision = strictest.unwrap_or(Decision::Ask);
-        let destructive = reasons.iter().any(|reason| {
-            reason.origin == findings::DESTRUCTIVE && reason.decision != Decision::Allow
-        });
         Ruling { decision, reasons, access, destructive }
     }
 
