@@ -82,7 +82,7 @@ fn block(block: &ContentBlock) -> String {
 }
 
 fn described(what: &str, kind: &str, data: &str) -> String {
-    format!("[{what}: {kind}, {} bytes, not shown]", data.len() / 4 * 3)
+    format!("[{what}: {kind}, {} bytes, not in this text]", data.len() / 4 * 3)
 }
 
 fn contents(contents: &ResourceContents) -> String {
@@ -132,7 +132,7 @@ mod tests {
         assert!(output.success);
         assert_eq!(
             output.output,
-            "one\n\n[image: image/png, 6 bytes, not shown]\n\n[a:b]\ntwo\n\n\
+            "one\n\n[image: image/png, 6 bytes, not in this text]\n\n[a:b]\ntwo\n\n\
              [resource three: c:d] more"
         );
     }

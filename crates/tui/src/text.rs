@@ -74,6 +74,7 @@ impl Row {
     }
 
     /// The text, without decoration.
+    #[cfg(test)]
     pub(crate) fn text(&self) -> String {
         let all: String = self.line.spans.iter().map(|span| span.content.as_ref()).collect();
         skip_columns(&all, usize::from(self.lead)).to_owned()

@@ -46,7 +46,7 @@ async fn results_of_every_kind_reach_the_model() {
     assert_eq!((failed.success, failed.for_model().as_str()), (false, "it went wrong"));
     assert_eq!(
         text(&servers, "mcp__test__picture", json!({})).await,
-        "[image: image/png, 6 bytes, not shown]"
+        "[image: image/png, 6 bytes, not in this text]"
     );
     assert_eq!(text(&servers, "mcp__test__count", json!({})).await, "{\n  \"count\": 7\n}");
     assert_eq!(

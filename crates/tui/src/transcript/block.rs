@@ -274,12 +274,6 @@ impl Block {
         let Some(picture) = &tool.picture else { return };
         let lead: Vec<Piece> = vec![(theme.style(Role::Border), "  │ ".to_owned())];
         if picture.is_shown(shape.pictures, shape.width.saturating_sub(4)) {
-            // The model reads that it was not shown; the user sees it.
-            let says_not = |row: &Row| {
-                let text = row.text();
-                text.starts_with("[image: ") && text.ends_with("not shown]")
-            };
-            rows.retain(|row| !says_not(row));
             self.picture_at = Some((part, rows.len() + self.gap_at(part)));
             rows.extend(picture.rows(shape.pictures, self.picture_id, &lead));
         } else {
