@@ -13,7 +13,7 @@ use async_trait::async_trait;
 
 use crate::env::PluginEnv;
 use crate::open_plugins::{Listed, OpenPlugins};
-use crate::plugin::Plugin;
+use crate::plugin::{Plugin, PluginState};
 use crate::plugin_set::OWN;
 pub use own::plugins;
 
@@ -54,8 +54,7 @@ pub struct Named {
     pub system: &'static str,
     pub version: String,
     pub description: String,
-    /// `enabled`, `disabled`, `untrusted` or `rejected`.
-    pub state: &'static str,
+    pub state: PluginState,
     /// True if it is off by itself, until the user switches it on.
     pub sleeps: bool,
     /// The reason beside the user's switches that keeps it off.
@@ -76,7 +75,7 @@ impl Named {
     }
 
     fn switched(system: &'static str, name: String, is_off: bool) -> Self {
-        let state = if is_off { "disabled" } else { "enabled" };
+        let state = PluginState::of(true, !is_off);
         Self { name, system, state, ..Self::default() }
     }
 }
@@ -98,7 +97,7 @@ pub fn active(env: &PluginEnv<'_>) -> usize {
         return own;
     }
     let others = DIALECTS.iter().filter(|it| it.is_in_directories());
-    own + others.flat_map(|it| it.named(env)).filter(|it| it.state == "enabled").count()
+    own + others.flat_map(|it| it.named(env)).filter(|it| it.state == PluginState::Enabled).count()
 }
 
 /// Loads the plugins of all systems but Brynhild's own. Runs those that no cache describes.

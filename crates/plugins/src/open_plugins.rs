@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::claude::HookServices;
 use crate::hooks::Ask;
-use crate::plugin::Plugin;
+use crate::plugin::{Plugin, PluginState};
 
 /// The loaded plugins of one system.
 #[async_trait]
@@ -79,12 +79,8 @@ impl Listed {
         }
     }
 
-    /// `untrusted`, `enabled` or `disabled`.
-    pub fn state(&self) -> &'static str {
-        match (self.trusted, self.enabled) {
-            (Some(false), _) => "untrusted",
-            (_, true) => "enabled",
-            (_, false) => "disabled",
-        }
+    /// Its state; one of a system without trust is trusted.
+    pub fn state(&self) -> PluginState {
+        PluginState::of(self.trusted != Some(false), self.enabled)
     }
 }

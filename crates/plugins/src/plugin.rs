@@ -175,6 +175,38 @@ pub struct Plugin {
     pub package: Option<Package>,
 }
 
+/// The state of a plugin that can be switched on and off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PluginState {
+    Enabled,
+    #[default]
+    Disabled,
+    Untrusted,
+    /// It has a mistake.
+    Rejected,
+}
+
+impl PluginState {
+    /// The state of a plugin without mistakes.
+    pub fn of(is_trusted: bool, is_enabled: bool) -> Self {
+        match (is_trusted, is_enabled) {
+            (false, _) => Self::Untrusted,
+            (true, true) => Self::Enabled,
+            (true, false) => Self::Disabled,
+        }
+    }
+
+    /// The state as one word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Enabled => "enabled",
+            Self::Disabled => "disabled",
+            Self::Untrusted => "untrusted",
+            Self::Rejected => "rejected",
+        }
+    }
+}
+
 impl Plugin {
     pub fn name(&self) -> &str {
         &self.manifest.name
@@ -191,13 +223,9 @@ impl Plugin {
         self.package.is_some() && name.ends_with("-packages")
     }
 
-    /// `untrusted`, `enabled` or `disabled`.
-    pub fn state(&self) -> &'static str {
-        match (self.trusted, self.enabled) {
-            (false, _) => "untrusted",
-            (true, true) => "enabled",
-            (true, false) => "disabled",
-        }
+    /// Its state.
+    pub fn state(&self) -> PluginState {
+        PluginState::of(self.trusted, self.enabled)
     }
 
     /// Returns true if it brings Python for the host to run.

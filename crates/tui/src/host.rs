@@ -188,6 +188,10 @@ pub struct Item {
     pub detail: String,
     /// Its origin or state.
     pub note: String,
+    /// True if picking it switches it off.
+    pub is_enabled: bool,
+    /// True if it failed and `detail` is the reason.
+    pub has_failed: bool,
 }
 
 /// How a run of the interface ends.

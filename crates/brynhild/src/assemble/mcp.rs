@@ -23,6 +23,7 @@ use contract::sandbox::{Limits, SandboxError};
 use futures::FutureExt as _;
 use plugins::dialects::Named;
 use plugins::open_plugins::Listed;
+use plugins::plugin::PluginState;
 use serde_json::Value;
 use tools::tool_search::Deferral;
 
@@ -242,7 +243,7 @@ pub(crate) fn named(assembly: &Assembly) -> Vec<Named> {
             system: NAME,
             version: String::new(),
             description: server.shown,
-            state: if server.enabled { "enabled" } else { "disabled" },
+            state: PluginState::of(true, server.enabled),
             sleeps: false,
             held_off: (!server.enabled && !is_off)
                 .then(|| format!("its entry in {} says so", server.origin)),

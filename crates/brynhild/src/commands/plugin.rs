@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use contract::text::head;
 use plugins::manifest::{self, Validation};
 use plugins::open_plugins::Listed;
-use plugins::plugin::{Place, Plugin};
+use plugins::plugin::{Place, Plugin, PluginState};
 use plugins::problem::Problem as Fault;
 use plugins::state;
 use serde_json::{Map, Value, json};
@@ -73,7 +73,8 @@ fn list(assembly: &Assembly, foreign: &[Listed]) -> Outcome {
         output::hint("`brynhild plugin paths` shows where they are looked for");
     }
     let states = set.plugins.iter().map(Plugin::state).chain(foreign.iter().map(Listed::state));
-    let cells = |(row, state): (&Value, &str)| {
+    let cells = |(row, state): (&Value, PluginState)| {
+        let state = state.as_str();
         let [place, dialect] = ["place", "dialect"].map(|key| text(row, key));
         let mut about = text(row, "description");
         if about.is_empty() {
@@ -172,9 +173,9 @@ fn print_tokens(tokens: Option<usize>) -> std::io::Result<()> {
 
 fn show_foreign(run: &RunContext, plugin: &Listed) -> Outcome {
     let enabled = match plugin.state() {
-        "untrusted" => "no (untrusted)",
-        "enabled" => "yes",
-        _ => "no",
+        PluginState::Untrusted => "no (untrusted)",
+        PluginState::Enabled => "yes",
+        PluginState::Disabled | PluginState::Rejected => "no",
     };
     let fields = [
         ("name", plugin.name.as_str()),

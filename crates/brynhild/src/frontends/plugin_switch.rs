@@ -4,6 +4,7 @@ use contract::text::{closest, visible};
 use files::private;
 use plugins::dialects::Named;
 use plugins::env::state_file;
+use plugins::plugin::PluginState;
 use plugins::state::{self, State};
 use serde_json::json;
 
@@ -59,7 +60,7 @@ pub(crate) fn switch(assembly: &Assembly, name: &str, to: Switch) -> Outcome {
 
 /// The states of the plugins with this name, which may differ.
 pub(crate) fn how(meant: &[Named]) -> String {
-    let mut states: Vec<&str> = meant.iter().map(|it| it.state).collect();
+    let mut states: Vec<&str> = meant.iter().map(|it| it.state.as_str()).collect();
     states.dedup();
     states.join(", ")
 }
@@ -84,7 +85,7 @@ pub(crate) fn write(
         Switch::On => {
             let was_off = state.enable(name);
             // A plugin that is off by default is on only if the file says so.
-            let sleeps = |it: &Named| it.state == "disabled" && it.sleeps;
+            let sleeps = |it: &Named| it.state == PluginState::Disabled && it.sleeps;
             let wakes = !was_off && meant.iter().any(sleeps);
             let wakes = wakes && assembly.plugin_env().off_switch(state::split(name).1).is_none();
             (wakes && state.enabled.insert(name.to_owned())) || was_off

@@ -17,7 +17,7 @@ use crate::discovery::Trust;
 use crate::env::PluginEnv;
 use crate::hooks::{Ask, Pretended};
 use crate::open_plugins::{Listed, OpenPlugins};
-use crate::plugin::Plugin;
+use crate::plugin::{Plugin, PluginState};
 use crate::problem::Problem;
 use crate::state::State;
 
@@ -35,7 +35,7 @@ impl Dialect for ClaudeDialect {
             ..Named::plugin(plugin, NAME)
         });
         let rejected = set.rejected.iter().map(|(plugin, problem)| Named {
-            state: "rejected",
+            state: PluginState::Rejected,
             description: problem.what.clone(),
             ..Named::plugin(plugin, NAME)
         });

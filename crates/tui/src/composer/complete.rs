@@ -170,7 +170,7 @@ impl Completion {
         let known: Vec<String> =
             choices.iter().map(|item| format!("{} {}", item.value, item.label)).collect();
         proposals(query, "", known.iter().map(String::as_str), |at| {
-            let Item { value, label, detail, note } = &choices[at];
+            let Item { value, label, detail, note, .. } = &choices[at];
             let about = [label, detail, note].map(|text| text.trim());
             let about = about.into_iter().filter(|text| !text.is_empty() && text != value);
             (value, about.collect::<Vec<_>>().join("  "))

@@ -82,14 +82,15 @@ impl Picker {
         let action = |described: &crate::keymap::ActionInfo| Item {
             value: described.name.to_owned(),
             label: described.about.to_owned(),
-            detail: String::new(),
             note: keymap.keys_of(described.action).join(", "),
+            ..Item::default()
         };
         let command = |item: &Item| Item {
             value: format!("/{}", item.value),
             label: format!("/{}", item.value),
             detail: item.label.clone(),
             note: item.note.clone(),
+            ..Item::default()
         };
         let items = ACTIONS.iter().map(action).chain(commands.iter().map(command)).collect();
         Self::of(Subject::Actions, items)
@@ -171,7 +172,7 @@ impl Picker {
 
     /// The reason why the selected item failed, if it did.
     fn reason(&self) -> Option<&str> {
-        let item = self.current().filter(|item| item.note.ends_with("failed"))?;
+        let item = self.current().filter(|item| item.has_failed)?;
         (self.subject == Subject::Host(Picks::Plugins)).then_some(item.detail.as_str())
     }
 
@@ -196,7 +197,7 @@ impl Picker {
                 if item.value.is_empty() {
                     return Flow::Stay;
                 }
-                let on = !item.note.starts_with("enabled");
+                let on = !item.is_enabled;
                 deeds.push(Deed::ask(Request::Switch { plugin: item.value, on }));
                 deeds.push(Deed::ask(Request::Plugins));
                 return Flow::Stay;
@@ -347,8 +348,7 @@ impl Layer for Picker {
         let width = if has_preview { area.width } else { 90 };
         // As high as the whole list needs, so that it stands still while letters are typed.
         let most = share(area.height, 80).max(6);
-        let has_failed = |item: &Item| item.note.ends_with("failed");
-        let reasons = if self.items.iter().any(has_failed) { REASON_ROWS } else { 0 };
+        let reasons = if self.items.iter().any(|item| item.has_failed) { REASON_ROWS } else { 0 };
         let needed = narrow(self.items.len()).saturating_add(3 + reasons).max(8);
         let height = if has_preview { most } else { most.min(needed) };
         let place = centered(area, width, height);

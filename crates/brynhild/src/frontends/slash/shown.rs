@@ -67,7 +67,7 @@ pub(super) fn skills(skills: &[Skill]) -> String {
 pub(super) fn plugins(assembly: &Assembly) -> String {
     let row = |it: Named| {
         let description = sentence(&it.description);
-        vec![it.name, it.version, it.state.to_owned(), it.system.to_owned(), description]
+        vec![it.name, it.version, it.state.as_str().to_owned(), it.system.to_owned(), description]
     };
     let rows: Vec<Vec<String>> = plugin_env::named(assembly).into_iter().map(row).collect();
     if rows.is_empty() { String::from("No plugins were found.\n") } else { table(&rows) }

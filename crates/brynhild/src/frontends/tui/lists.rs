@@ -7,6 +7,7 @@ use contract::id::SessionId;
 use contract::text::head;
 use ignore::DirEntry;
 use plugins::dialects::Named;
+use plugins::plugin::PluginState;
 use sessions::messages::{self, Message, Role};
 use sessions::store::Store;
 use tools::walk::{Filter, IgnoreFiles, Sources};
@@ -55,7 +56,7 @@ pub(super) fn walk(root: &Path) -> Vec<String> {
 pub(super) fn commands(assembly: &Assembly) -> Vec<Item> {
     let item = |value: &str, label: &str, detail: &str, note: &str| {
         let [label, detail, note] = [label, detail, note].map(str::to_owned);
-        Item { value: value.to_owned(), label, detail, note }
+        Item { label, detail, note, ..named(value.to_owned()) }
     };
     let builtin = slash::BUILTIN.iter().map(|it| item(it.name, it.description, it.args, ""));
     let Offer { table, prompts, .. } = Offer::with_prompts(assembly);
@@ -130,7 +131,7 @@ pub(super) async fn models(assembly: &Assembly, current: &str) -> Result<Vec<Ite
         detail: model.name.clone().unwrap_or_default(),
         note: model.context.map_or_else(String::new, |tokens| format!("{} k", tokens / 1000)),
         label: model.id.clone(),
-        value: model.id,
+        ..named(model.id)
     };
     let mut items: Vec<Item> =
         favorites(assembly).into_iter().chain(offered.into_iter().map(item)).collect();
@@ -169,10 +170,10 @@ pub(super) fn listed_sessions(
             if session.cwd == here { String::new() } else { format!(", {}", session.cwd) };
         let count = session.message_count;
         Item {
-            value: session.id.to_string(),
             label: if title.is_empty() { session.id.to_string() } else { title },
             detail: format!("{count} messages{elsewhere}"),
             note: if Some(&session.id) == current { "this one".to_owned() } else { when },
+            ..named(session.id.to_string())
         }
     };
     Ok(sessions.into_iter().map(item).collect())
@@ -209,9 +210,11 @@ pub(super) fn plugins(assembly: &Assembly) -> Answer {
         Item {
             value: format!("{}:{}", named.system, named.name),
             note: match &why {
-                Some(_) => format!("{}, failed", named.state),
-                None => named.state.to_owned(),
+                Some(_) => format!("{}, failed", named.state.as_str()),
+                None => named.state.as_str().to_owned(),
             },
+            is_enabled: named.state == PluginState::Enabled,
+            has_failed: why.is_some(),
             detail: why.unwrap_or_else(|| format!("{} {}", named.system, named.description)),
             label: named.name,
         }
@@ -220,6 +223,7 @@ pub(super) fn plugins(assembly: &Assembly) -> Answer {
         label: problem.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         detail: format!("{problem} ({})", problem.hint),
         note: "failed".to_owned(),
+        has_failed: true,
         ..Item::default()
     });
     let all = plugin_env::named(assembly).into_iter().map(item).chain(broken).collect();
@@ -232,10 +236,10 @@ pub(super) fn permissions(run: &RunContext, allowed: &[String]) -> Result<Answer
     let mut items = Vec::new();
     for (word, list) in [("allow", &rules.allow), ("ask", &rules.ask), ("deny", &rules.deny)] {
         items.extend(list.iter().map(|rule| Item {
-            value: String::new(),
             label: rule.as_str().map_or_else(|| rule.to_string(), str::to_owned),
             detail: word.to_owned(),
             note: "configured".to_owned(),
+            ..Item::default()
         }));
     }
     if let Some(config_dir) = run.loaded.config_dir.as_deref() {
@@ -248,14 +252,14 @@ pub(super) fn permissions(run: &RunContext, allowed: &[String]) -> Result<Answer
                     |project| project.display().to_string(),
                 ),
             label: entry.rule.clone(),
-            value: entry.rule,
+            ..named(entry.rule)
         }));
     }
     items.extend(allowed.iter().map(|rule| Item {
-        value: rule.clone(),
         label: rule.clone(),
         detail: "allow".to_owned(),
         note: "this session".to_owned(),
+        ..named(rule.clone())
     }));
     Ok(Answer::Items(Picks::Permissions, items))
 }

@@ -15,6 +15,7 @@ fn states() -> Vec<Stage> {
         label: EVIL.into(),
         detail: EVIL.into(),
         note: EVIL.into(),
+        ..Item::default()
     };
     let mut all: Vec<Stage> = (0..9).map(|_| Stage::new(80, 24)).collect();
     for stage in &mut all {

@@ -147,7 +147,7 @@ fn commands_are_completed_and_run_by_the_host() {
         value: name.into(),
         label: about.into(),
         detail: args.into(),
-        note: String::new(),
+        ..Item::default()
     };
     stage.answer(Answer::Commands(vec![
         item("model", "[name]", "Change the model"),
