@@ -49,9 +49,7 @@ pub(crate) const NAME: &str = "chibi";
 /// Plugins that describe themselves at the same time.
 const AT_ONCE: usize = 8;
 
-/// The dependencies of these plugins.
 pub struct Settings {
-    /// The cache of descriptions.
     pub kept: PathBuf,
     pub data: PathBuf,
     pub sandbox: Arc<dyn Sandbox>,

@@ -113,7 +113,6 @@ impl ClaudeSet {
     }
 }
 
-/// A handler of hooks as lists show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ListedHandler {
     /// The event, by the name that it has in its own system.

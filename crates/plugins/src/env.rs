@@ -21,7 +21,6 @@ use crate::problem::Problem;
 use crate::python::Python;
 use crate::state::State;
 
-/// The surroundings of plugins.
 #[derive(Clone, Copy)]
 pub struct PluginEnv<'a> {
     /// True with `--safe`: no plugin is used.
@@ -66,7 +65,6 @@ pub struct PluginEntry<'a> {
     pub own: &'a Map<String, Value>,
 }
 
-/// The services of the rest of the program.
 pub trait Program: Sync {
     /// The listings of plugins' directories.
     fn directories(&self) -> &Arc<Directories>;

@@ -51,7 +51,6 @@ pub use rehearsal::{Pretended, Tried};
 
 const FILE_LIMIT: usize = 1 << 20;
 
-/// The places of hook definitions.
 pub struct Sources<'a> {
     pub global: Option<PathBuf>,
     pub project: Option<ProjectFile>,

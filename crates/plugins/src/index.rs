@@ -18,7 +18,6 @@ const FORMAT: u32 = 7;
 /// Entries above which those that were not asked for in this run are dropped.
 const KEPT: usize = 4096;
 
-/// The cache.
 #[derive(Debug, Default)]
 pub struct Index {
     file: Option<PathBuf>,

@@ -157,7 +157,6 @@ pub enum Place {
     Configured,
     Environment,
     Project,
-    /// A package of the interpreter.
     EntryPoint,
     Flag,
 }
@@ -187,7 +186,6 @@ pub enum PluginState {
 }
 
 impl PluginState {
-    /// The state of a plugin without mistakes.
     pub fn of(is_trusted: bool, is_enabled: bool) -> Self {
         match (is_trusted, is_enabled) {
             (false, _) => Self::Untrusted,
@@ -223,7 +221,6 @@ impl Plugin {
         self.package.is_some() && name.ends_with("-packages")
     }
 
-    /// Its state.
     pub fn state(&self) -> PluginState {
         PluginState::of(self.trusted, self.enabled)
     }

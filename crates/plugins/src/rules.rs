@@ -39,7 +39,6 @@ const NAMES: [&str; 7] = [
 /// Those among them that import other files.
 const IMPORTING: [&str; 2] = ["CLAUDE.md", "CLAUDE.local.md"];
 
-/// The places of rules.
 #[derive(Clone, Debug)]
 pub struct Places {
     /// The directory with the user's own `*.md`, if there is one.
@@ -49,7 +48,6 @@ pub struct Places {
     pub cwd: PathBuf,
 }
 
-/// A file of rules as the model gets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleFile {
     pub path: PathBuf,

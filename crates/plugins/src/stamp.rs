@@ -37,7 +37,6 @@ impl Stamp {
 pub(crate) struct Look {
     pub(crate) mode: u32,
     pub(crate) length: u64,
-    /// Its inode.
     pub(crate) number: u64,
     pub(crate) device: u64,
     written: (i64, i64),

@@ -21,7 +21,6 @@ pub const SYSTEMS: [&str; 7] = ["brynhild", "api", "chibi", "claude", "initrunne
 pub struct State {
     /// The names of what is off, alone or after a system and a colon.
     pub disabled: BTreeSet<String>,
-    /// The names of what is on although it is off by itself.
     pub enabled: BTreeSet<String>,
     others: Map<String, Value>,
 }

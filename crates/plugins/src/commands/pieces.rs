@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use crate::words::shell_commands;
 
-/// A piece of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
     Text(String),

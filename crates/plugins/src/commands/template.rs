@@ -8,7 +8,6 @@ pub struct Blanks<'a> {
     pub variable: &'a dyn Fn(&str) -> Variable,
 }
 
-/// The value of an environment variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Variable {
     Value(String),

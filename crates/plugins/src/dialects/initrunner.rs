@@ -277,7 +277,6 @@ pub fn network(env: &PluginEnv<'_>, role: &Role, host: Option<Arc<dyn PythonHost
     }
 }
 
-/// The place of an entry among the tools of a role and its skills.
 pub fn entry_place(index: usize) -> String {
     format!("tools[{index}]")
 }

@@ -155,7 +155,6 @@ enum Missing {
     Wrong,
 }
 
-/// The origin of hooks whose scripts lie beside their file.
 fn beside(path: &Path, owner: Owner) -> Origin {
     let base = path.parent().unwrap_or(path).to_owned();
     Origin { owner, file: path.to_owned(), base }

@@ -16,7 +16,6 @@ use serde_json::Value;
 
 use crate::python_text::python_text;
 
-/// The rules of an entry.
 #[derive(Clone, Debug, Default)]
 pub struct Guard {
     permissions: Option<Permissions>,

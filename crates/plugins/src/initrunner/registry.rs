@@ -47,7 +47,6 @@ pub struct Point {
     pub summary: String,
     #[serde(skip)]
     pub root: PathBuf,
-    /// The directory of packages in which it was found.
     #[serde(skip)]
     pub site: PathBuf,
 }

@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::python_text::python_text;
 
-/// The prefix of environment variables that hold values.
 const PREFIX: &str = "INITRUNNER_VAR_";
 
 pub(crate) fn check(prompt: &str, schema: Option<&Value>) -> Result<(), String> {
