@@ -7,7 +7,6 @@ use contract::message::Usage;
 
 use crate::settings::{Budget, Prices, Span};
 
-/// The account of one conversation.
 pub(crate) struct Account {
     above: Option<Arc<Account>>,
     budget: Budget,

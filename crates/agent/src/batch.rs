@@ -16,7 +16,6 @@ use crate::turn_context::TurnContext;
 /// Calls that run at once, at most.
 const CONCURRENT_CALLS: usize = 8;
 
-/// The results of a batch of calls.
 #[derive(Default)]
 pub(crate) struct Reported {
     pub(crate) finish: Option<Finish>,
@@ -65,7 +64,7 @@ pub(crate) async fn run(
         let text = format!("not run: {limit} calls of one reply are run, this was one too many");
         let settled = Settled::without_running(call, CallOutcome::Invalid, text);
         reported.results.push(settled.output.for_model());
-        reported.outputs.push((settled.outcome(), settled.output.clone()));
+        reported.outputs.push((settled.outcome, settled.output.clone()));
         journal.note(vec![settled.into_event(context.settings, journal.teller().keys()).0]).await?;
     }
     Ok(reported)
@@ -148,13 +147,13 @@ async fn run_all(
         settled.revise(context, journal).await?;
         reported.finish = reported.finish.take().or_else(|| settled.output.finish.clone());
         let text = settled.output.for_model();
-        match circles.observe(settled.call(), &text, !settled.output.success) {
+        match circles.observe(&settled.call, &text, !settled.output.success) {
             Reaction::GoOn | Reaction::Ask(_) => {}
             Reaction::Suggest(what) => reported.suggestion = Some(what),
             Reaction::Stop(what) => reported.stuck = Some(what),
         }
         reported.results.push(text);
-        reported.outputs.push((settled.outcome(), settled.output.clone()));
+        reported.outputs.push((settled.outcome, settled.output.clone()));
         let has_effect = settled.has_effect;
         let (finished, stored) = settled.into_event(context.settings, journal.teller().keys());
         if has_effect {

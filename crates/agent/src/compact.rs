@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use contract::event::{CompactionStrategy, EventKind, Level, Outcome};
+use contract::event::{CompactionStrategy, EventKind, Outcome};
 use contract::hook::{CompactCause, CompactView, Notification};
 use contract::id::CallId;
 use contract::message::{Entry, Message, Part, Usage};
@@ -27,7 +27,6 @@ const LEAST_TASK: usize = 4_000;
 /// The percentage of the context that may be used before the history is shortened.
 const FULL: u64 = 80;
 
-/// The result of a compaction.
 pub(crate) enum Shortened {
     Done,
     Nothing,
@@ -37,8 +36,7 @@ pub(crate) enum Shortened {
 }
 
 pub(crate) async fn tell_refusal(journal: &mut Journal, why: &str) -> Logged {
-    let text = format!("the history is not shortened, because of hook {why}");
-    journal.notice(Level::Warning, text, None).await
+    journal.warn(format!("the history is not shortened, because of hook {why}")).await
 }
 
 /// Shortens the history because a user asked for it.
@@ -52,8 +50,7 @@ pub(crate) async fn run(
         Shortened::Done => {}
         Shortened::Refused(why) => tell_refusal(journal, &why).await?,
         Shortened::Nothing => {
-            let text = "the history is short: there is nothing to compact".to_owned();
-            journal.notice(Level::Warning, text, None).await?;
+            journal.warn("the history is short: there is nothing to compact").await?;
         }
     }
     Ok(Outcome::Answered { stop_reason: "compacted".to_owned() })
@@ -107,7 +104,9 @@ pub(crate) async fn shorten(
     }
     let (summary, usage) = match advised.summary {
         Some(summary) => (summary, Usage::default()),
-        None if strategy == CompactionStrategy::Truncate => (unsummarized(), Usage::default()),
+        None if strategy == CompactionStrategy::Truncate => {
+            (UNSUMMARIZED.to_owned(), Usage::default())
+        }
         None => match summarize(context, journal, (&entries[..dropped], cause)).await? {
             Summary::Text(summary, usage) => (summary, usage),
             Summary::Failed(outcome) => return Ok(Shortened::Failed(outcome)),
@@ -115,8 +114,8 @@ pub(crate) async fn shorten(
                 strategy = CompactionStrategy::Truncate;
                 let text = "no summary: even a part of the history is too long for the model; \
                             what came earlier is dropped";
-                journal.notice(Level::Warning, text.to_owned(), None).await?;
-                (unsummarized(), Usage::default())
+                journal.warn(text).await?;
+                (UNSUMMARIZED.to_owned(), Usage::default())
             }
         },
     };
@@ -132,9 +131,7 @@ pub(crate) async fn shorten(
     Ok(Shortened::Done)
 }
 
-fn unsummarized() -> String {
-    "Earlier messages were dropped. Look again at what you need.".to_owned()
-}
+const UNSUMMARIZED: &str = "Earlier messages were dropped. Look again at what you need.";
 
 /// Adds the last calls and their results, each cut, if all were dropped: the model would repeat them.
 fn with_last_results(

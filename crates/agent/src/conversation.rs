@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use contract::event::{Event, EventKind, Input, Outcome};
-use contract::hook::HookContext;
+use contract::hook::{HookContext, Notification};
 use contract::id::SessionId;
 use contract::log::{FORMAT, LogError};
 use contract::message::ToolCall;
@@ -20,11 +20,10 @@ use crate::compact;
 use crate::hooks::Hooks;
 use crate::journal::{Journal, Logged};
 use crate::recover::Recoveries;
-use crate::settings::{Parts, Renewed, Settings, Span};
+use crate::settings::{Parts, Renewed, RequestSettings, Settings, Span};
 use crate::snapshots;
 use crate::turn;
 use crate::turn_context::TurnContext;
-use crate::turn_end::{conclude, overdue, until};
 
 /// Events in the channel. More would keep a front end on the same thread from handling keys.
 const EVENTS: usize = 256;
@@ -45,7 +44,6 @@ pub struct Beginning {
     pub history: Vec<Event>,
     /// Events for its beginning.
     pub notices: Vec<EventKind>,
-    /// The part of its session that it is.
     pub share: Share,
 }
 
@@ -360,7 +358,7 @@ impl Actor {
     async fn report(&mut self, error: &LogError) {
         let hint = "free some space or check the directory, then resume the session".to_owned();
         let outcome = Outcome::Failed { error: error.to_string(), hint: Some(hint) };
-        let usage = self.journal.usage();
+        let usage = self.journal.account().turn();
         self.journal.teller().tell(EventKind::TurnFinished { outcome, usage }).await;
     }
 }
@@ -371,4 +369,47 @@ fn keep(input: Input, answers: &Answers, queue: &mut VecDeque<Input>) {
         answers.tighten(mode);
     }
     queue.push_back(input);
+}
+
+pub(crate) fn overdue(outcome: Outcome, settings: &Settings) -> Outcome {
+    match outcome {
+        Outcome::Cancelled => settings.budget.overdue().unwrap_or(Outcome::Cancelled),
+        outcome => outcome,
+    }
+}
+
+/// Ends a turn: notifies hooks of a failure, reports a block, and prices the usage.
+pub(crate) async fn conclude(
+    hooks: &Hooks,
+    journal: &mut Journal,
+    request: &RequestSettings,
+    outcome: Outcome,
+) -> Logged {
+    match &outcome {
+        Outcome::Failed { error, .. } => {
+            let failed =
+                Notification::Failed { error: error.clone(), kind: "TurnFailed".to_owned() };
+            hooks.occasion(journal, &failed).await?;
+        }
+        Outcome::Blocked { hook, reason } => {
+            let what = if hooks.has_halted() { "the turn ends" } else { "the prompt was not sent" };
+            journal.warn(format!("{what}, because of hook {hook}: {reason}")).await?;
+        }
+        _ => {}
+    }
+    let RequestSettings { known, model, .. } = request;
+    if let Some(prices) = known.prices_of(model) {
+        journal.account().price(prices);
+    }
+    let mut usage = journal.account().turn();
+    usage.unpriced &= !known.is_free;
+    journal.commit(vec![EventKind::TurnFinished { outcome, usage }]).await
+}
+
+/// Waits for a moment that may never come.
+pub(crate) async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
 }

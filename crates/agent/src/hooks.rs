@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use contract::action::Action;
-use contract::event::{CompactionStrategy, EventKind, Level, MessageOrigin};
+use contract::event::{CompactionStrategy, EventKind, Level, MessageOrigin, Outcome};
 use contract::hook::{
     CallView, CompactVerdict, CompactView, Ending, Hook, HookContext, HookError, HookReply, Moment,
     Notification, OnFailure, RequestVerdict, ResultView, StopVerdict, TextVerdict, ToolVerdict,
@@ -19,7 +19,6 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::journal::{Journal, Logged};
-use crate::wrapped_prompt::WrappedPrompt;
 
 /// The time that all hooks together may delay the end of a session.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -38,15 +37,9 @@ pub(crate) struct Hooks {
     list: Arc<[Arc<dyn Hook>]>,
     scene: HookContext,
     guidance: Mutex<Vec<String>>,
-    halt: Mutex<Option<Halt>>,
+    halt: Mutex<Option<Outcome>>,
     has_halted: AtomicBool,
     cancel: CancellationToken,
-}
-
-/// A turn that a hook ends.
-pub(crate) struct Halt {
-    pub(crate) hook: String,
-    pub(crate) reason: String,
 }
 
 /// The decision of hooks about a user's prompt.
@@ -129,7 +122,7 @@ impl Hooks {
     }
 
     /// Takes the request of a hook to end the turn.
-    pub(crate) fn take_halt(&self) -> Option<Halt> {
+    pub(crate) fn take_halt(&self) -> Option<Outcome> {
         let halt = self.halt.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.has_halted.store(halt.is_some(), Ordering::Relaxed);
         halt
@@ -144,14 +137,6 @@ impl Hooks {
         self.guidance.lock().unwrap_or_else(PoisonError::into_inner).push(text);
     }
 
-    /// Takes what a hook wants the model to read, and leaves what it decided.
-    fn heard<V>(&self, advice: HookReply<V>) -> V {
-        if let Some(text) = advice.inject {
-            self.guide(text);
-        }
-        advice.verdict
-    }
-
     async fn settle<V>(
         &self,
         journal: &mut Journal,
@@ -159,14 +144,17 @@ impl Hooks {
         answer: Result<HookReply<V>, HookError>,
     ) -> Logged<Result<V, (OnFailure, String)>> {
         if let Some(reason) = hook.take_halt() {
-            let halt = Halt { hook: hook.name().to_owned(), reason };
+            let halt = Outcome::Blocked { hook: hook.name().to_owned(), reason };
             self.halt.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(halt);
         }
         match answer {
-            Ok(advice) => Ok(Ok(self.heard(advice))),
+            Ok(reply) => {
+                reply.inject.into_iter().for_each(|text| self.guide(text));
+                Ok(Ok(reply.verdict))
+            }
             Err(error) => {
                 let text = format!("hook {}: {error}", hook.name());
-                journal.notice(Level::Warning, text.clone(), None).await?;
+                journal.warn(text.clone()).await?;
                 Ok(Err((hook.on_failure(), text)))
             }
         }
@@ -189,8 +177,7 @@ impl Hooks {
             let answer = if let Ok(answer) = tokio::time::timeout(PATIENCE, &mut told).await {
                 answer
             } else {
-                let text = format!("waiting for hook {}", hook.name());
-                journal.notice(Level::Warning, text, None).await?;
+                journal.warn(format!("waiting for hook {}", hook.name())).await?;
                 told.await
             };
             let _ = self.settle(journal, hook.as_ref(), answer).await?;
@@ -205,8 +192,7 @@ impl Hooks {
         if let Ok(told) = told.await {
             return told;
         }
-        let text = "hooks of session_end took too long and were stopped".to_owned();
-        journal.notice(Level::Warning, text, None).await
+        journal.warn("hooks of session_end took too long and were stopped").await
     }
 
     /// Asks about a user's prompt, without the tag around it: as it was sent, then on its way to the model.
@@ -261,7 +247,9 @@ impl Hooks {
     ) -> Logged<Request> {
         for hook in self.asked(Moment::BeforeSend) {
             let answer = self.answer(hook.before_send(&self.scene, &request)).await;
-            let Ok(verdict) = self.settle(journal, hook.as_ref(), answer).await? else { continue };
+            let Ok(verdict) = self.settle(journal, hook.as_ref(), answer).await? else {
+                continue;
+            };
             let RequestVerdict { only, without, fields } = verdict;
             if only.is_some() || !without.is_empty() {
                 let is_offered = |name: &String| {
@@ -314,29 +302,24 @@ impl Hooks {
         let mut rewritten: Option<Value> = None;
         let mut ask: Option<Doubt> = None;
         let mut before_change: &[&Arc<dyn Hook>] = &[];
-        for (index, hook) in hooks.iter().enumerate() {
-            let said = self.advised(journal, hook, (call, rewritten.as_ref()), judged).await?;
-            match said {
-                HookDecision::Nothing => {}
-                HookDecision::Rewrite(args) => {
-                    rewritten = Some(args);
-                    before_change = &hooks[..index];
+        for is_again in [false, true] {
+            let asked = if is_again { before_change } else { &hooks };
+            for (index, hook) in asked.iter().enumerate() {
+                match self.advised(journal, hook, (call, rewritten.as_ref()), judged).await? {
+                    HookDecision::Nothing => {}
+                    HookDecision::Rewrite(_) if is_again => {
+                        let reason = "a later hook changed the arguments, and this one would change \
+                                      them again; nothing that both agree on could be run";
+                        let (hook, reason) = (hook.name().to_owned(), reason.to_owned());
+                        return Ok(Advised::Block { hook, reason });
+                    }
+                    HookDecision::Rewrite(args) => {
+                        rewritten = Some(args);
+                        before_change = &hooks[..index];
+                    }
+                    HookDecision::Ask(doubt) => ask = ask.or(Some(doubt)),
+                    HookDecision::Settled(advised) => return Ok(advised),
                 }
-                HookDecision::Ask(doubt) => ask = ask.or(Some(doubt)),
-                HookDecision::Settled(advised) => return Ok(advised),
-            }
-        }
-        for hook in before_change {
-            match self.advised(journal, hook, (call, rewritten.as_ref()), judged).await? {
-                HookDecision::Nothing => {}
-                HookDecision::Rewrite(_) => {
-                    let reason = "a later hook changed the arguments, and this one would change \
-                                  them again; nothing that both agree on could be run";
-                    let (hook, reason) = (hook.name().to_owned(), reason.to_owned());
-                    return Ok(Advised::Block { hook, reason });
-                }
-                HookDecision::Ask(doubt) => ask = ask.or(Some(doubt)),
-                HookDecision::Settled(advised) => return Ok(advised),
             }
         }
         Ok(Advised::Proceed { rewritten, ask })
@@ -449,4 +432,55 @@ async fn named_strategy(journal: &mut Journal, name: &str) -> Logged<Option<Comp
         journal.notice(Level::Warning, text, Some(hint)).await?;
     }
     Ok(strategy)
+}
+
+const TAGS: [&str; 3] = ["prompt", "stdin", "prompt_file"];
+
+/// A user's prompt, with the tag around it if there is exactly one. Hooks read the words alone.
+struct WrappedPrompt<'a> {
+    words: &'a str,
+    open: &'a str,
+    close: &'a str,
+}
+
+impl<'a> WrappedPrompt<'a> {
+    fn parse(whole: &'a str) -> Self {
+        let inside = || {
+            let at = whole.find(">\n")? + 2;
+            let (open, rest) = whole.split_at(at);
+            let name = open.strip_prefix('<')?.split([' ', '>']).next()?;
+            let words = rest.strip_suffix('>')?.strip_suffix(name)?.strip_suffix("\n</")?;
+            let close = &rest[words.len()..];
+            let is_alone = TAGS.contains(&name) && !words.contains(close);
+            is_alone.then_some(Self { words, open, close })
+        };
+        inside().unwrap_or(Self { words: whole, open: "", close: "" })
+    }
+
+    fn with(&self, words: &str) -> String {
+        [self.open, words, self.close].concat()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrapped_prompt_is_parsed_and_replaced() {
+        for (whole, words, other) in [
+            ("<prompt>\ngo\n</prompt>", "go", "<prompt>\nx\n</prompt>"),
+            ("<prompt_file path=\"a b\">\na\nb\n</prompt_file>", "a\nb", {
+                "<prompt_file path=\"a b\">\nx\n</prompt_file>"
+            }),
+            ("go", "go", "x"),
+            ("<b>\ngo\n</b>", "<b>\ngo\n</b>", "x"),
+            ("<prompt>\ngo</prompt>", "<prompt>\ngo</prompt>", "x"),
+        ] {
+            let packed = WrappedPrompt::parse(whole);
+            assert_eq!((packed.words, packed.with("x").as_str()), (words, other));
+        }
+        let two = "<prompt>\na\n</prompt>\n\n<prompt>\nb\n</prompt>";
+        assert_eq!(WrappedPrompt::parse(two).words, two);
+    }
 }

@@ -3,19 +3,17 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use contract::event::{
-    CallOutcome, Event, EventKind, Level, NoticeTopic, Outcome, Subconversation,
-};
-use contract::id::{CallId, Seq, SessionId, Timestamp};
+use contract::event::{CallOutcome, Event, EventKind, Level, NoticeTopic, Subconversation};
+use contract::id::{Seq, SessionId, Timestamp};
 use contract::log::{Log, LogError};
-use contract::message::{Reply, Usage};
+use contract::message::Reply;
 use contract::secret::Secret;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::PermitIterator;
 
 use crate::account::Account;
 use crate::keys::{self, Keys};
-use crate::settings::{Budget, Prices};
+use crate::settings::Budget;
 use crate::transcript::{self, TakenIds, Transcript};
 
 /// The result of work that records events.
@@ -47,13 +45,11 @@ struct Book {
     page: Mutex<Page>,
 }
 
-/// The position in the log.
 struct Page {
     seq: u64,
     calls: TakenIds,
 }
 
-/// The durability of an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keeping {
     Noted,
@@ -70,8 +66,12 @@ impl Journal {
     ) -> Self {
         let seq = history.last().map_or(0, |event| event.seq.0);
         let mut calls = TakenIds::default();
-        for id in history.iter().flat_map(calls_of) {
-            calls.take(id);
+        for event in history {
+            if let EventKind::ReplyFinished { reply, .. } = &event.kind {
+                for call in reply.calls() {
+                    calls.take(&call.id);
+                }
+            }
         }
         let page = Mutex::new(Page { seq, calls });
         let transcript = Transcript::of(history);
@@ -135,6 +135,10 @@ impl Journal {
         self.teller.book.page().calls.make_unique(reply);
     }
 
+    pub(crate) async fn warn(&mut self, text: impl Into<String>) -> Logged {
+        self.notice(Level::Warning, text.into(), None).await
+    }
+
     pub(crate) async fn notice(
         &mut self,
         level: Level,
@@ -158,16 +162,8 @@ impl Journal {
         self.teller.clone()
     }
 
-    pub(crate) fn limit(&self) -> Option<Outcome> {
-        self.teller.account.reached()
-    }
-
-    pub(crate) fn price(&self, prices: Prices) {
-        self.teller.account.price(prices);
-    }
-
-    pub(crate) fn usage(&self) -> Usage {
-        self.teller.account.turn()
+    pub(crate) fn account(&self) -> &Account {
+        &self.teller.account
     }
 }
 
@@ -262,23 +258,9 @@ impl Book {
     }
 }
 
-fn calls_of(event: &Event) -> impl Iterator<Item = &CallId> {
-    let reply = match &event.kind {
-        EventKind::ReplyFinished { reply, .. } => Some(reply),
-        _ => None,
-    };
-    reply.into_iter().flat_map(Reply::calls).map(|call| &call.id)
-}
-
 fn refusal(what: &EventKind) -> Option<String> {
     let EventKind::ToolFinished { name, outcome, output, .. } = what else { return None };
-    match outcome {
-        CallOutcome::Denied | CallOutcome::Unanswered | CallOutcome::NoSandbox => {
-            Some(format!("{name}: {}", output.for_model()))
-        }
-        CallOutcome::Ran
-        | CallOutcome::Invalid
-        | CallOutcome::Skipped
-        | CallOutcome::Interrupted => None,
-    }
+    let is_refused =
+        matches!(outcome, CallOutcome::Denied | CallOutcome::Unanswered | CallOutcome::NoSandbox);
+    is_refused.then(|| format!("{name}: {}", output.for_model()))
 }

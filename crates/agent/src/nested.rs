@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::answers::Waiting;
+use crate::conversation::{conclude, overdue, until};
 use crate::hooks::Hooks;
 use crate::journal::{Journal, Logged};
 pub use crate::parent::Parent;
@@ -21,13 +22,10 @@ use crate::registry::{IsHidden, Registry};
 use crate::settings::{Execution, Parts, Settings};
 use crate::turn;
 use crate::turn_context::TurnContext;
-use crate::turn_end::{conclude, overdue, until};
 
 /// Work for a conversation of its own.
 pub struct NestedTask {
-    /// The name of who does it.
     pub agent: String,
-    /// The task.
     pub prompt: String,
     /// The provider; none for that of the outer conversation.
     pub provider: Option<Arc<dyn Provider>>,
@@ -44,7 +42,6 @@ pub struct NestedTask {
 
 /// The result of a nested conversation.
 pub struct Ended {
-    /// The end of the conversation.
     pub outcome: Outcome,
     /// The last text of its model; may be empty.
     pub words: String,
@@ -147,7 +144,7 @@ impl Inner {
         Ok(Ended {
             outcome,
             words: self.journal.transcript.last_words(),
-            usage: self.journal.usage(),
+            usage: self.journal.account().turn(),
             refused: std::mem::take(&mut self.journal.refused),
         })
     }

@@ -60,17 +60,14 @@ impl Parent {
         CURRENT.try_with(Arc::clone).ok()
     }
 
-    /// The tools of the conversation.
     pub fn registry(&self) -> &Registry {
         &self.parts.registry
     }
 
-    /// The settings of the conversation.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The number of conversations around it.
     pub fn depth(&self) -> u32 {
         self.teller.depth()
     }

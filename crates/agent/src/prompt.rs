@@ -7,13 +7,11 @@ use contract::tool::ToolSpec;
 
 /// The parts of the system prompt.
 pub struct Ingredients<'a> {
-    /// The model's name.
     pub model: &'a str,
     /// The directory it works in.
     pub cwd: &'a str,
     /// The directory below it in which the user is; empty for none.
     pub inner: &'a str,
-    /// The tools on offer.
     pub tools: &'a [Arc<ToolSpec>],
     /// Facts about sandbox and machine, as a block; may be empty.
     pub facts: &'a str,
@@ -21,7 +19,6 @@ pub struct Ingredients<'a> {
     pub rules: &'a str,
     /// The skills on offer, as a block; may be empty.
     pub skills: &'a str,
-    /// The parts that depend on the model.
     pub style: PromptStyle<'a>,
 }
 

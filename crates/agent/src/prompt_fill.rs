@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::batch::{self, RequestedCall};
 use crate::journal::{Journal, Logged};
 use crate::loop_detector::LoopDetector;
+use crate::tool_call::Extras;
 use crate::turn_context::TurnContext;
 
 /// The tool that runs a line.
@@ -33,8 +34,8 @@ pub(crate) async fn fill(
         let args = json!({"command": line.command});
         let call = ToolCall { id, name: SHELL.to_owned(), args, opaque: None };
         journal.note(vec![EventKind::ToolCalled { call: call.clone() }]).await?;
-        let extras = (line.env.clone(), line.read.clone());
-        calls.push(RequestedCall { call, doubt: None, extras: extras.into() });
+        let extras = Extras { env: line.env.clone(), read: line.read.clone() };
+        calls.push(RequestedCall { call, doubt: None, extras });
     }
     let reported = batch::run(context, journal, &mut LoopDetector::new(None), calls).await?;
     Ok(replaced(&prompt, &lines, &reported.outputs))

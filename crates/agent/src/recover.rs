@@ -21,17 +21,8 @@ const BUDGET: u32 = 20;
 /// Bytes before a call in which a phrase about examples or intent is searched.
 const NEAR: usize = 100;
 /// Words that make what follows an example.
-const EXAMPLES: &[&str] = &[
-    "example:",
-    "for instance",
-    "the format is:",
-    "might look like:",
-    "would look like:",
-    "looks like this:",
-    "here's an example",
-    "here's the example",
-    "here is an example",
-];
+const EXAMPLES: &str = "example:|for instance|the format is:|might look like:|would look like:|\
+                        looks like this:|here's an example|here's the example|here is an example";
 
 /// The recovered calls of a session.
 #[derive(Default)]
@@ -132,9 +123,9 @@ pub(crate) fn agreed(text: &str, specs: &[Arc<ToolSpec>]) -> Vec<ToolCall> {
 }
 
 /// Returns true if one of these phrases is near the end of `text`.
-fn says(text: &str, phrases: &[&str]) -> bool {
+fn says(text: &str, phrases: &str) -> bool {
     let before = tail(text, NEAR).to_lowercase();
-    phrases.iter().any(|phrase| before.contains(phrase))
+    phrases.split('|').any(|phrase| before.contains(phrase))
 }
 
 fn risk_name(risk: Risk) -> &'static str {

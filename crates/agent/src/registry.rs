@@ -89,7 +89,6 @@ impl Registry {
         self.tools.values().map(|entry| &entry.tool)
     }
 
-    /// The tool of a name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         self.tools.get(name).map(|entry| &entry.tool)
     }

@@ -24,13 +24,6 @@ pub(crate) enum RequestOutcome {
     Failed(Draft, ProviderError),
 }
 
-#[derive(Clone, Copy)]
-pub(crate) struct Manner {
-    /// The repetition of failed requests.
-    pub(crate) retry: Retry,
-    pub(crate) audience: Audience,
-}
-
 /// The pieces of a reply that listeners get.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Audience {
@@ -131,18 +124,18 @@ impl Draft {
 pub(crate) async fn ask(
     provider: &dyn Provider,
     request: Request,
-    manner: Manner,
+    (retry, audience): (Retry, Audience),
     journal: &mut Journal,
     cancel: &CancellationToken,
 ) -> Logged<RequestOutcome> {
-    let (mut attempt, retry) = (1, manner.retry);
+    let mut attempt = 1;
     loop {
         let mut draft = Draft::default();
         let teller = journal.teller();
         let outcome = tokio::select! {
             biased;
             () = cancel.cancelled() => return Ok(RequestOutcome::Cancelled(draft)),
-            outcome = receive(provider, request.clone(), &mut draft, (&teller, manner.audience)) => outcome,
+            outcome = receive(provider, request.clone(), &mut draft, (&teller, audience)) => outcome,
         };
         let Err(error) = outcome else {
             journal.has_heard = true;
@@ -151,7 +144,7 @@ pub(crate) async fn ask(
         let Some(wait) = retry.wait(attempt, error.kind, journal.has_heard) else {
             return Ok(RequestOutcome::Failed(draft, error));
         };
-        if !draft.reply.parts.is_empty() && manner.audience != Audience::Nobody {
+        if !draft.reply.parts.is_empty() && audience != Audience::Nobody {
             teller.tell(EventKind::ReplyDelta { piece: Piece::Restart }).await;
         }
         attempt += 1;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use contract::event::{EventKind, Piece};
 use contract::hook::Moment;
-use contract::message::{Reply, ToolCall, Usage};
+use contract::message::{Message, Reply, ToolCall, Usage};
 use contract::provider::{Failure, ProviderError, Request};
 use contract::tool::ToolSpec;
 
 use crate::journal::{Journal, Logged};
-use crate::reply::{self, Audience, Draft, Manner, RequestOutcome};
+use crate::reply::{self, Audience, Draft, RequestOutcome};
 use crate::settings::RequestSettings;
 use crate::transcript;
 use crate::turn_context::TurnContext;
@@ -56,20 +56,14 @@ pub(crate) async fn ask(
     audience: Audience,
 ) -> Logged<RequestOutcome> {
     let Some(provider) = &context.parts.provider else {
-        return Ok(RequestOutcome::Failed(Draft::default(), no_provider()));
+        let (kind, message) = (Failure::NotFound, "no model is configured".to_owned());
+        let error = ProviderError { kind, message, hint: None };
+        return Ok(RequestOutcome::Failed(Draft::default(), error));
     };
     let request = context.hooks.request(journal, request).await?;
     journal.sync()?;
-    let manner = Manner { retry: context.settings.retry, audience };
+    let manner = (context.settings.retry, audience);
     reply::ask(provider.as_ref(), request, manner, journal, context.cancel).await
-}
-
-fn no_provider() -> ProviderError {
-    ProviderError {
-        kind: Failure::NotFound,
-        message: "no model is configured".to_owned(),
-        hint: None,
-    }
 }
 
 pub(crate) async fn revise(
@@ -131,7 +125,8 @@ pub(crate) fn counted(
     if usage.input_tokens == 0 {
         usage.input_tokens = request_size(context, journal);
         if usage.output_tokens == 0 {
-            usage.output_tokens = transcript::size(reply);
+            usage.output_tokens =
+                transcript::estimate(transcript::length(&Message::Assistant(reply.clone())));
         }
         usage.estimated = true;
     }

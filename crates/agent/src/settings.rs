@@ -93,7 +93,6 @@ pub struct Settings {
     pub parallel_tools: bool,
     /// A directory for output too large for the model.
     pub spill: PathBuf,
-    /// The repetition of failed requests.
     pub retry: Retry,
     /// The recovery of calls that the model wrote as text; none if it is off.
     pub recovery: Option<RecoverySettings>,
@@ -104,7 +103,6 @@ pub struct Settings {
     pub budget: Budget,
     /// True if questions are answered with yes.
     pub approves_all: bool,
-    /// The treatment of questions to the user.
     pub questions: Questions,
     /// The directory the conversation works in.
     pub cwd: PathBuf,
@@ -114,7 +112,6 @@ pub struct Settings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound<T> {
     pub most: T,
-    /// The flag or key that sets it.
     pub name: &'static str,
 }
 

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use contract::event::EventKind;
 use contract::snapshots::{Effect, Snapshots};
 
-use crate::blocking;
 use crate::journal::{Journal, Logged};
 use crate::settings::Parts;
 use crate::tool_call::Prepared;
-use crate::turn_context::TurnContext;
+use crate::turn_context::{self, TurnContext};
 
 /// Returns true if files were stored, so that changes have to be reported.
 pub(crate) async fn before(
@@ -45,5 +44,5 @@ async fn blocking(
     work: impl FnOnce(&dyn Snapshots) -> Vec<EventKind> + Send + 'static,
 ) -> Vec<EventKind> {
     let snapshots = Arc::clone(snapshots);
-    blocking::blocking(move || work(snapshots.as_ref())).await.unwrap_or_default()
+    turn_context::blocking(move || work(snapshots.as_ref())).await.unwrap_or_default()
 }

@@ -4,9 +4,7 @@
 //! a call's turn comes, run confined, let hooks revise the result, shorten what the model reads.
 
 mod asking;
-mod reasons;
 mod running;
-mod writing;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,16 +21,14 @@ use contract::snapshots::Effect;
 use contract::tool::{BUILTIN, Obstacle, Plan, Risk, Tool, ToolOutput};
 use serde_json::Value;
 
-use crate::blocking::blocking;
 use crate::hooks::{Advised, Doubt};
 use crate::journal::{Journal, Logged};
 use crate::keys::Keys;
 use crate::settings::{Execution, Questions, Settings};
 use crate::truncate::{Shown, truncate};
-use crate::turn_context::TurnContext;
+use crate::turn_context::{TurnContext, blocking};
 
-pub(crate) use asking::{Question, ask, ask_all};
-pub(crate) use reasons::why;
+pub(crate) use asking::{Question, ask, ask_all, why};
 pub(crate) use running::run;
 
 /// The changes that the earlier calls of a reply may make.
@@ -95,14 +91,8 @@ pub(crate) struct Approved {
 /// Additions to the sandbox of a call's processes.
 #[derive(Default)]
 pub(crate) struct Extras {
-    env: BTreeMap<String, String>,
-    read: Vec<PathBuf>,
-}
-
-impl From<(BTreeMap<String, String>, Vec<PathBuf>)> for Extras {
-    fn from((env, read): (BTreeMap<String, String>, Vec<PathBuf>)) -> Self {
-        Self { env, read }
-    }
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) read: Vec<PathBuf>,
 }
 
 impl Approved {
@@ -114,8 +104,8 @@ impl Approved {
 
 /// A call that has ended, whether it ran or not.
 pub(crate) struct Settled {
-    call: ToolCall,
-    outcome: CallOutcome,
+    pub(crate) call: ToolCall,
+    pub(crate) outcome: CallOutcome,
     pub(crate) output: ToolOutput,
     duration: Duration,
     pub(crate) has_effect: bool,
@@ -178,24 +168,9 @@ impl Settled {
         outcome: CallOutcome,
         text: impl Into<String>,
     ) -> Self {
-        let output = ToolOutput::failure(text);
-        Self {
-            call,
-            outcome,
-            output,
-            duration: Duration::ZERO,
-            has_effect: false,
-            actions: Vec::new(),
-            original: None,
-        }
-    }
-
-    pub(crate) fn outcome(&self) -> CallOutcome {
-        self.outcome
-    }
-
-    pub(crate) fn call(&self) -> &ToolCall {
-        &self.call
+        let (output, duration) = (ToolOutput::failure(text), Duration::ZERO);
+        let (has_effect, actions, original) = (false, Vec::new(), None);
+        Self { call, outcome, output, duration, has_effect, actions, original }
     }
 
     /// A call with arguments that do not fit, or that cannot succeed.
@@ -226,12 +201,10 @@ impl Settled {
                 let (output, duration) = (&mut self.output, self.duration);
                 return context.hooks.after_tool(journal, call, output, duration).await;
             }
-            outcome @ (CallOutcome::Invalid | CallOutcome::Denied | CallOutcome::Unanswered) => {
-                outcome
-            }
             CallOutcome::NoSandbox | CallOutcome::Skipped | CallOutcome::Interrupted => {
                 return Ok(());
             }
+            outcome => outcome,
         };
         let (call, why) = (self.call.clone(), self.output.for_model());
         context.hooks.occasion(journal, &Notification::CallRefused { call, outcome, why }).await
@@ -278,8 +251,8 @@ pub(crate) async fn prepare(
         Err(problem) => return Ok(Settled::invalid(call, problem).into()),
         Ok(judgment) if judgment.ruling.decision == Decision::Deny => (call, judgment),
         Ok(judgment) => match consult(context, journal, call, (judgment, doubt)).await? {
-            Consulted::Judged(call, judgment) => (call, judgment),
-            Consulted::Settled(settled) => return Ok(settled.into()),
+            Ok(judged) => judged,
+            Err(settled) => return Ok(settled.into()),
         },
     };
     if context.cancel.is_cancelled() {
@@ -373,7 +346,6 @@ fn same_targets(one: &[Action], other: &[Action]) -> bool {
     one.iter().map(bare).eq(other.iter().map(bare))
 }
 
-/// A judged call.
 struct Judgment {
     tool: Arc<dyn Tool>,
     actions: Vec<Action>,
@@ -384,19 +356,15 @@ struct Judgment {
 
 impl Judgment {
     fn event(&self, call: &ToolCall) -> EventKind {
+        let source = self.tool.spec().source.clone();
         EventKind::ToolJudged {
             call: call.id.clone(),
-            source: source(self.tool.as_ref()),
+            source: (source != BUILTIN).then_some(source),
             args: call.args.clone(),
             actions: self.actions.clone(),
             ruling: self.ruling.clone(),
         }
     }
-}
-
-fn source(tool: &dyn Tool) -> Option<String> {
-    let source = tool.spec().source.clone();
-    (source != BUILTIN).then_some(source)
 }
 
 /// Checks the arguments of a call and judges it. The error is for the model.
@@ -429,33 +397,27 @@ async fn judge(
     Ok(Judgment { tool, actions, obstacle, ruling, original: None })
 }
 
-/// The decision of all hooks about a call.
-enum Consulted {
-    Judged(ToolCall, Judgment),
-    Settled(Settled),
-}
-
 /// Asks hooks about a call that is not denied. They may tighten and rewrite; a rewritten call is judged.
 async fn consult(
     context: TurnContext<'_>,
     journal: &mut Journal,
     mut call: ToolCall,
     (mut judgment, doubt): (Judgment, Option<Doubt>),
-) -> Logged<Consulted> {
+) -> Logged<Result<(ToolCall, Judgment), Settled>> {
     let judged = (judgment.tool.as_ref(), &*judgment.actions, judgment.ruling.decision);
     let (rewritten, ask) = match context.hooks.before_tool(journal, &call, judged).await? {
         Advised::Proceed { rewritten, ask } => (rewritten, ask),
         Advised::Answer(output) => {
             let mut settled = Settled::without_running(call, CallOutcome::Skipped, "");
             settled.output = output;
-            return Ok(Consulted::Settled(settled));
+            return Ok(Err(settled));
         }
         Advised::Block { hook, reason } => {
             let doubt = Doubt { origin: format!("hook {hook}"), why: reason };
             let why = tightened(&mut judgment.ruling, Decision::Deny, &call.name, doubt);
             journal.note(vec![judgment.event(&call)]).await?;
             let settled = Settled::without_running(call, CallOutcome::Denied, why);
-            return Ok(Consulted::Settled(settled));
+            return Ok(Err(settled));
         }
     };
     if let Some(args) = rewritten {
@@ -465,7 +427,7 @@ async fn consult(
             Err(problem) => {
                 let text = format!("a hook changed the arguments, and they do not fit: {problem}");
                 let settled = Settled::without_running(call, CallOutcome::Invalid, text);
-                return Ok(Consulted::Settled(settled));
+                return Ok(Err(settled));
             }
         };
     }
@@ -480,7 +442,7 @@ async fn consult(
         let doubt = Doubt { origin: "permissionMode".to_owned(), why };
         tightened(&mut judgment.ruling, Decision::Deny, &call.name, doubt);
     }
-    Ok(Consulted::Judged(call, judgment))
+    Ok(Ok((call, judgment)))
 }
 
 /// Adds a doubt to a ruling, which never becomes milder by it. Returns the reason.

@@ -44,10 +44,6 @@ pub(crate) fn estimate(bytes: usize) -> u64 {
     bytes.div_ceil(BYTES_PER_TOKEN) as u64
 }
 
-pub(crate) fn size(reply: &Reply) -> u64 {
-    estimate(length(&Message::Assistant(reply.clone())))
-}
-
 impl Transcript {
     /// Folds the events of a session in; of conversations within it only their cost.
     pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
@@ -106,7 +102,8 @@ impl Transcript {
             }
             EventKind::ToolFinished { call, name, outcome, output, content, .. } => {
                 // A call that no reply made (`tools exec`) is no part of the model's history.
-                if self.open_calls.remove(call) {
+                let is_of_reply = self.open_calls.remove(call);
+                if is_of_reply {
                     if let Some(lasting) = output.lasting().filter(|_| output.success) {
                         self.keep_lasting(lasting, content);
                     }

@@ -6,14 +6,14 @@ use contract::event::{Answer, EventKind, Level, MessageOrigin, NoticeTopic, Outc
 use contract::hook::{CompactCause, Ending, Moment, Notification};
 use contract::id::CallId;
 use contract::message::{Part, Reply, StopReason, ToolCall};
-use contract::provider::{Failure, ProviderError};
+use contract::provider::Failure;
 use contract::tool::Recovery;
 use serde_json::Value;
 
 use crate::announced_action::announces;
 use crate::batch::{self, RequestedCall};
 use crate::compact::{self, Shortened};
-use crate::hooks::{Doubt, Halt, Words};
+use crate::hooks::{Doubt, Words};
 use crate::journal::{Journal, Logged};
 use crate::loop_detector::{LoopDetector, Reaction, TALK};
 use crate::prompt_fill;
@@ -33,7 +33,11 @@ const REST: usize = 4;
 /// Times in a row that hooks can keep a turn from ending.
 const HOLDS: u32 = 8;
 
-/// The state of a turn.
+const ANNOUNCED: &str = "Your last reply ends by saying what you will do. If it is to be done now, \
+                         call the tool; if that was your answer, or nothing is left to do, say so.";
+const IDLED: &str = "You replied several times in a row without using a tool, and the work is not \
+                     done. Use a tool to go on with it, or say what keeps you from that.";
+
 struct Turn<'a> {
     context: TurnContext<'a>,
     prompt: String,
@@ -78,11 +82,8 @@ pub(crate) async fn run(
     };
     remind_of_work(context, journal).await?;
     for number in 1..=context.settings.rounds.most {
-        if let Some(limited) = journal.limit() {
-            return Ok(limited);
-        }
-        if let Some(Halt { hook, reason }) = context.hooks.take_halt() {
-            return Ok(Outcome::Blocked { hook, reason });
+        if let Some(ended) = journal.account().reached().or_else(|| context.hooks.take_halt()) {
+            return Ok(ended);
         }
         if let Some(outcome) = turn.round(journal, number).await? {
             return Ok(outcome);
@@ -109,7 +110,8 @@ impl Turn<'_> {
             }
             Ok(RequestOutcome::Failed(draft, error)) => {
                 round::keep_partial(context, journal, draft).await?;
-                return Ok(Some(failed(error)));
+                let (error, hint) = (error.message, error.hint);
+                return Ok(Some(Outcome::Failed { error, hint }));
             }
         };
         // A model that spoke is not asked again because a hook took its words away.
@@ -123,7 +125,11 @@ impl Turn<'_> {
         if calls.is_empty() {
             let outcome = self.without_calls(journal, (said, &words), stop_reason).await?;
             let outcome = self.ended(journal, outcome, &words).await?;
-            return if outcome.is_some() { Ok(outcome) } else { self.idled(journal).await };
+            if outcome.is_some() {
+                return Ok(outcome);
+            }
+            let reaction = self.circles.idled();
+            return self.heed(journal, reaction, IDLED).await;
         }
         let is_cut = stop_reason == StopReason::MaxTokens.as_str()
             && calls.iter().any(|call| call.args.is_string());
@@ -175,7 +181,7 @@ impl Turn<'_> {
         if self.holds == HOLDS {
             let text =
                 format!("hooks kept the turn from ending {HOLDS} times; it ends all the same");
-            journal.notice(Level::Warning, text, None).await?;
+            journal.warn(text).await?;
             return Ok(outcome);
         }
         self.holds += 1;
@@ -223,7 +229,7 @@ impl Turn<'_> {
         if length >= self.shortened + REST && compact::is_due(context, journal) {
             self.shorten(journal).await?;
             self.shortened = journal.transcript.entries().len();
-            if let Some(limited) = journal.limit() {
+            if let Some(limited) = journal.account().reached() {
                 return Ok(Err(limited));
             }
         }
@@ -236,7 +242,7 @@ impl Turn<'_> {
             if !is_too_long || was_too_long || !self.shorten(journal).await? {
                 return Ok(Ok(asked));
             }
-            if let Some(limited) = journal.limit() {
+            if let Some(limited) = journal.account().reached() {
                 return Ok(Err(limited));
             }
             was_too_long = true;
@@ -316,7 +322,8 @@ impl Turn<'_> {
         }
         if self.announces(words, &stop_reason) && !self.is_said_again(journal, words) {
             self.announced = Some(words.trim().to_owned());
-            return self.talked(journal).await;
+            let reaction = self.circles.talked();
+            return self.heed(journal, reaction, ANNOUNCED).await;
         }
         let ending = match said {
             ReplyContent::Something => Outcome::Answered { stop_reason },
@@ -360,28 +367,14 @@ impl Turn<'_> {
         is_same && !has_work
     }
 
-    async fn talked(&mut self, journal: &mut Journal) -> Logged<Option<Outcome>> {
-        let talked = self.circles.talked();
-        let text = "Your last reply ends by saying what you will do. If it is to be done now, call \
-                    the tool; if that was your answer, or nothing is left to do, say so.";
-        self.heed(journal, talked, text).await
-    }
-
-    async fn idled(&mut self, journal: &mut Journal) -> Logged<Option<Outcome>> {
-        let talked = self.circles.idled();
-        let text = "You replied several times in a row without using a tool, and the work is not \
-                    done. Use a tool to go on with it, or say what keeps you from that.";
-        self.heed(journal, talked, text).await
-    }
-
     /// Reacts to talk without calls: the model is told, then a user is asked, then the turn ends.
     async fn heed(
         &mut self,
         journal: &mut Journal,
-        talked: Reaction,
+        reaction: Reaction,
         text: &str,
     ) -> Logged<Option<Outcome>> {
-        match talked {
+        match reaction {
             Reaction::GoOn => return Ok(None),
             Reaction::Suggest(_) => {}
             Reaction::Stop(why) => return Ok(Some(Outcome::Stuck { why })),
@@ -435,7 +428,6 @@ fn silence(said: ReplyContent) -> String {
     format!("its replies held {held}, {} times", NUDGES + 1)
 }
 
-/// The content of a reply without calls.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ReplyContent {
     Something,
@@ -486,8 +478,7 @@ async fn nudge(journal: &mut Journal, said: ReplyContent) -> Logged {
 }
 
 async fn suggest(journal: &mut Journal, what: &str) -> Logged {
-    let text = format!("the model goes in circles: {what}");
-    journal.notice(Level::Warning, text, None).await?;
+    journal.warn(format!("the model goes in circles: {what}")).await?;
     let text = format!(
         "You are going in circles: {what}. Doing it again gives the same. Try something else, or \
          say what keeps you from going on."
@@ -542,8 +533,4 @@ async fn remind(journal: &mut Journal, tool: &str) -> Logged {
          status and a summary; if it is not, go on with it."
     );
     advise(journal, "required finish", text).await
-}
-
-fn failed(error: ProviderError) -> Outcome {
-    Outcome::Failed { error: error.message, hint: error.hint }
 }

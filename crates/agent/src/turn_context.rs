@@ -3,7 +3,6 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use contract::event::Level;
 use contract::policy::Mode;
 use tokio_util::sync::CancellationToken;
 
@@ -54,8 +53,7 @@ impl TurnContext<'_> {
         }
         let Some(reason) = self.fallback() else { return Ok(()) };
         self.answers.has_told_fallback.store(true, Ordering::Relaxed);
-        let text = format!("edits and commands ask first, as in mode `ask`: {reason}");
-        journal.notice(Level::Warning, text, None).await
+        journal.warn(format!("edits and commands ask first, as in mode `ask`: {reason}")).await
     }
 
     /// Returns true if doubts of hooks and of the loop itself are answered with yes (`--yes` or
@@ -66,5 +64,16 @@ impl TurnContext<'_> {
 
     pub(crate) fn recoveries(&self) -> MutexGuard<'_, Recoveries> {
         self.recoveries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Runs `work` where it may block. Returns none if the runtime is shutting down.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => Some(done),
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(_) => None,
     }
 }

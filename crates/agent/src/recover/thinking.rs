@@ -22,8 +22,7 @@ const NAMED_WITHIN: usize = 500;
 const REQUIRED_WEIGHT: usize = 10;
 
 /// Words that make what follows an intent.
-const INTENTS: &[&str] =
-    &["let me", "let's", "i will", "i'll", "i should", "i need to", "now call", "call ", "use "];
+const INTENTS: &str = "let me|let's|i will|i'll|i should|i need to|now call|call |use ";
 
 /// The last call in `text`.
 pub(super) fn find(

@@ -5,27 +5,59 @@ use std::time::{Duration, Instant};
 
 use contract::action::Action;
 use contract::event::{CallOutcome, EventKind};
-use contract::policy::Mode;
+use contract::policy::{Decision, Mode};
 use contract::sandbox::{Hosts, Network, SandboxError};
-use contract::tool::{ToolContext, ToolError, ToolOutput};
-use tokio::sync::mpsc;
+use contract::tool::{BUILTIN, Tool, ToolContext, ToolError, ToolOutput};
+use tokio::sync::{Mutex, MutexGuard, mpsc};
 
-use super::{Approved, Settled, writing};
+use super::{Approved, Settled, why};
 use crate::journal::Teller;
 use crate::keys;
 use crate::parent::Parent;
-use crate::turn_context::TurnContext;
+use crate::turn_context::{TurnContext, blocking};
 
 /// The time for a cancelled tool to stop by itself.
 const GRACE: Duration = Duration::from_millis(150);
 /// Stands for any host in [`Action::Connect`].
 const ANY_HOST: &str = "*";
 
+/// Locked while a file is written, since the check reads files that other conversations may write.
+static WRITES: Mutex<()> = Mutex::const_new(());
+
+/// Waits for the lock if a call writes files, and judges it again: what a file means to git depends on
+/// files beside it. Tools of plugins may take long, so they do not get the lock.
+async fn write_turn(
+    context: TurnContext<'_>,
+    tool: &Arc<dyn Tool>,
+    actions: &[Action],
+) -> Result<Option<MutexGuard<'static, ()>>, String> {
+    if !actions.iter().any(|action| matches!(action, Action::Write { .. })) {
+        return Ok(None);
+    }
+    let turn = if tool.spec().source == BUILTIN {
+        tokio::select! {
+            turn = WRITES.lock() => Some(turn),
+            // The call stops before it writes.
+            () = context.cancel.cancelled() => return Ok(None),
+        }
+    } else {
+        None
+    };
+    let (policy, judged) = (Arc::clone(&context.parts.policy), Arc::clone(tool));
+    let (actions, mode) = (actions.to_vec(), context.mode());
+    let ruled = blocking(move || policy.judge(&judged.spec(), &actions, mode)).await;
+    let Some(ruling) = ruled else { return Err("interrupted: not run".to_owned()) };
+    if ruling.decision == Decision::Deny {
+        return Err(format!("Permission denied: {}", why(&ruling)));
+    }
+    Ok(turn)
+}
+
 /// Runs an approved call to its end, or until it is cancelled.
 pub(crate) async fn run(context: TurnContext<'_>, approved: Approved, teller: Teller) -> Settled {
     let has_effect = approved.has_effect();
     let Approved { tool, call, access, actions, original, extras, .. } = approved;
-    let _turn = match writing::turn(context, &tool, &actions).await {
+    let _turn = match write_turn(context, &tool, &actions).await {
         Ok(turn) => turn,
         Err(text) => return Settled::without_running(call, CallOutcome::Denied, text),
     };
