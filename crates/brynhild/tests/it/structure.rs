@@ -329,3 +329,11 @@ fn binary_modules_import_only_lower_layers() {
         assert!(wrong.is_empty(), "{from} imports {wrong:?}");
     }
 }
+
+#[test]
+fn protected_names_ignore_every_hidden_character() {
+    for c in ('\0'..=char::MAX).filter(|c| contract::text::is_hidden(*c)) {
+        let spelling = format!(".g{c}it");
+        assert_eq!(files::protected::protected(&spelling), Some(".git"), "{spelling:?}");
+    }
+}
