@@ -4,9 +4,12 @@
 //! line that begins with `---`, whatever follows on that line: it belongs to the body.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use ::files::yaml::{self, Malformed, Options, YES_NO};
 use serde_json::{Map, Value};
+
+use crate::files::{self, Boundary};
 
 mod blocks;
 
@@ -48,6 +51,15 @@ impl Document<'_> {
             })
             .map_or_else(String::new, |index| format!("line {}: ", index + 2))
     }
+}
+
+/// Reads the front matter and the body of a file, with a repair of what is almost YAML.
+pub fn read_lenient(file: &Path) -> Result<(Map<String, Value>, String), String> {
+    let text = files::read(file, Boundary::Anywhere, LIMIT)
+        .map_err(|refusal| refusal.problem(file).to_string())?;
+    let document = parse(&text.text, Reading::Lenient)
+        .map_err(|error| format!("{}: {}", file.display(), error.what))?;
+    Ok((document.keys, document.body.to_owned()))
 }
 
 pub(crate) fn parse(text: &str, reading: Reading) -> Result<Document<'_>, Error> {

@@ -16,10 +16,10 @@ pub(crate) const GRACE: Duration = Duration::from_millis(200);
 const CHUNK: usize = 64 << 10;
 
 #[derive(Clone, Copy)]
-pub(crate) struct Limits<'a> {
-    pub(crate) output: usize,
-    pub(crate) deadline: Option<Instant>,
-    pub(crate) cancel: Option<&'a CancellationToken>,
+pub struct Limits<'a> {
+    pub output: usize,
+    pub deadline: Option<Instant>,
+    pub cancel: Option<&'a CancellationToken>,
 }
 
 impl Limits<'_> {
@@ -30,14 +30,14 @@ impl Limits<'_> {
 }
 
 #[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) end: End,
-    pub(crate) stdout: Printed,
-    pub(crate) stderr: Printed,
+pub struct Ended {
+    pub end: End,
+    pub stdout: Printed,
+    pub stderr: Printed,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub enum End {
     /// With this exit code; 128 plus the signal's number if a signal ended it.
     Exited(i32),
     Late,
@@ -55,12 +55,12 @@ impl Ended {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Printed {
-    pub(crate) text: String,
-    pub(crate) is_cut: bool,
+pub struct Printed {
+    pub text: String,
+    pub is_cut: bool,
 }
 
-pub(crate) async fn run(child: Child, input: &[u8], limits: Limits<'_>) -> io::Result<Ended> {
+pub async fn run(child: Child, input: &[u8], limits: Limits<'_>) -> io::Result<Ended> {
     let Child { stdin, mut stdout, mut stderr, mut process, .. } = child;
     let mut feeding = pin!(feed(stdin, input));
     let mut interruption = pin!(interrupted(limits));

@@ -34,7 +34,8 @@ pub(crate) struct Around<'a> {
     pub(crate) mode: Mode,
 }
 
-pub(crate) fn is_alone(words: &str) -> bool {
+/// Returns true if the output of a program says that it found no network.
+pub fn is_alone(words: &str) -> bool {
     ALONE.split('|').any(|mark| words.contains(mark))
 }
 

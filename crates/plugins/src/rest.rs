@@ -29,7 +29,7 @@ use send::Clients;
 use template::{Template, Variables};
 use tool::EndpointTool;
 
-pub(crate) use send::{Answered, Exchange};
+pub use send::{Answered, Exchange};
 
 /// An HTTP interface as it was declared.
 #[derive(Clone, Debug)]
@@ -62,7 +62,7 @@ impl Settings {
     }
 
     /// Makes one request, to no private address that the user has not named. Errors are for the model.
-    pub(crate) async fn exchange(&self, exchange: Exchange) -> Result<Answered, String> {
+    pub async fn exchange(&self, exchange: Exchange) -> Result<Answered, String> {
         self.clients.exchange(exchange).await
     }
 
@@ -74,7 +74,7 @@ impl Settings {
     }
 
     /// A text with the values of `${NAME}`; one that is not set stays as it is written.
-    pub(crate) fn filled(&self, text: &str) -> String {
+    pub fn filled(&self, text: &str) -> String {
         let template = Template::parse(text, |_| false, Variables::Meant);
         let value = |name: &str| self.variables.get(name).filter(|it| !it.is_empty()).cloned();
         template.filled(&BTreeMap::new(), value).unwrap_or_default()

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use contract::policy::Mode;
 use contract::tool::Tool;
+use initrunner::role;
 use plugins::chibi::{Agent, Agents};
 use plugins::dialects::{self, Named};
 use plugins::directories::Directories;
 use plugins::discovery::Trust;
 use plugins::env::{PluginEntry, PluginEnv, Program, Runtime, UserSettings};
 use plugins::hooks::Pretended;
-use plugins::initrunner::role;
 use plugins::open_plugins::{Listed, OpenPlugins};
 use plugins::plugin::{Place, Plugin};
 use serde_json::{Map, Value};

@@ -2,7 +2,9 @@
 
 pub(crate) mod answer;
 mod delegate;
+mod host;
 pub(crate) mod persona;
+mod python;
 mod reach;
 mod servers;
 mod tools;
@@ -17,13 +19,12 @@ use config::settings::Instance;
 use contract::hook::Hook;
 use contract::tool::Tool;
 use files::private;
-use plugins::dialects::initrunner::{self, Loaded};
-use plugins::initrunner::custom::Depth;
-use plugins::initrunner::final_result::FinalResult;
-use plugins::initrunner::guard::{Allowance, RoleGuards};
-use plugins::initrunner::role::{self, Finding, Guardrails, Reading, Role, Severity, ToolEntry};
-use plugins::initrunner::skill::{self, RoleSkill};
-use plugins::initrunner::variables;
+use initrunner::final_result::FinalResult;
+use initrunner::role::{self, Finding, Guardrails, Reading, Role, Severity, ToolEntry};
+use initrunner::skill::{self, RoleSkill, SkillDocument};
+use initrunner::variables;
+use plugins::frontmatter;
+use plugins::guard::{Allowance, RoleGuards};
 use serde_json::Value;
 
 use crate::assemble;
@@ -35,6 +36,7 @@ use crate::assemble::workers;
 use crate::exit::Problem;
 use crate::output;
 use answer::AnswerCheck;
+use python::{Depth, Loaded};
 use reach::came_with_project;
 use tools::Brought;
 
@@ -82,7 +84,7 @@ pub(crate) fn examine(assembly: &Assembly, path: &Path) -> Result<(PathBuf, Read
         answer::schema(assembly, role, &mut findings);
         let entries = role.tools.iter().chain(skills.iter().flat_map(|skill| &skill.tools));
         for (index, entry) in entries.enumerate() {
-            findings.extend(tools::check(assembly, role, (&initrunner::entry_place(index), entry)));
+            findings.extend(tools::check(assembly, role, (&python::entry_place(index), entry)));
         }
         reading.findings.extend(findings);
     }
@@ -137,10 +139,10 @@ pub(crate) fn choose(
     let mut findings = Vec::new();
     let skills = skills(assembly, &role, &mut findings);
     let output = answer::schema(assembly, &role, &mut findings);
-    if !initrunner::is_trusted(&assembly.plugin_env(), &role) {
+    if !python::is_trusted(assembly, &role) {
         let mut sending = entries(&role, &skills);
         sending.retain(|entry| tools::may_send_variables(entry));
-        initrunner::tell_withheld(&assembly.plugin_env(), &role, &sending);
+        python::tell_withheld(assembly, &role, &sending);
     }
     let (given, added) = (given.clone(), Vec::new());
     assembly.role = Some(ChosenRole { role, prompt, skills, output, given, added });
@@ -270,24 +272,23 @@ pub(crate) async fn ask_python(
     let skills = skills(assembly, role, &mut Vec::new());
     let entries = entries(role, &skills);
     let mut lines: Vec<String> = entries.iter().map(|entry| tools::summary(role, entry)).collect();
-    if !entries.iter().any(|entry| initrunner::is_python(&assembly.plugin_env(), role, entry))
-        || assembly.global.safe
+    if !entries.iter().any(|entry| python::is_python(assembly, role, entry)) || assembly.global.safe
     {
         return Ok(lines);
     }
-    let may_run = initrunner::may_run(&assembly.plugin_env(), role, &entries);
+    let may_run = python::may_run(assembly, role, &entries);
     let mut findings = Vec::new();
     // An interpreter of the project's is not for those who only look.
-    if may_run || !initrunner::has_venv(role) {
+    if may_run || !python::has_venv(role) {
         let depth = if may_run { Depth::Run } else { Depth::Look };
-        let python = tools::load_python(assembly, role, &entries, depth).await?;
+        let python = python::load(assembly, role, &entries, depth).await?;
         python.close().await;
         for (index, line) in lines.iter_mut().enumerate() {
             if let Some(said) = python.summary(index) {
                 said.clone_into(line);
             }
         }
-        findings.extend(python.findings);
+        findings.extend(python.findings.into_iter().map(python::finding));
     }
     if !may_run {
         findings.push(Finding {
@@ -309,17 +310,18 @@ fn entries<'a>(role: &'a Role, skills: &'a [RoleSkill]) -> Vec<&'a ToolEntry> {
 async fn python(assembly: &Assembly, chosen: &ChosenRole, depth: Depth) -> Result<Loaded, Problem> {
     let role = &chosen.role;
     let entries = entries(role, &chosen.skills);
-    let loaded = tools::load_python(assembly, role, &entries, depth).await?;
+    let loaded = python::load(assembly, role, &entries, depth).await?;
     let file = role.file.display();
-    let (errors, warnings): (Vec<&Finding>, Vec<&Finding>) =
-        loaded.findings.iter().partition(|finding| finding.severity == Severity::Error);
-    for finding in warnings {
+    let findings = loaded.findings.iter().cloned().map(python::finding);
+    let (errors, warnings): (Vec<Finding>, Vec<Finding>) =
+        findings.partition(|finding| finding.severity == Severity::Error);
+    for finding in &warnings {
         output::warning(&format!("{file}: {}", words(finding)));
     }
     if errors.is_empty() {
         return Ok(loaded);
     }
-    let errors: Vec<String> = errors.into_iter().map(words).collect();
+    let errors: Vec<String> = errors.iter().map(words).collect();
     let text = format!("{file}: {}", errors.join("; "));
     Err(Problem::misuse(text).hint("`brynhild validate` shows all there is to say"))
 }
@@ -348,16 +350,15 @@ pub(crate) async fn look(assembly: &Assembly) -> Result<Option<Arc<OpenRole>>, P
     let Some(chosen) = &assembly.role else { return Ok(None) };
     let role = &chosen.role;
     let entries = entries(role, &chosen.skills);
-    let has_python =
-        entries.iter().any(|entry| initrunner::is_python(&assembly.plugin_env(), role, entry));
+    let has_python = entries.iter().any(|entry| python::is_python(assembly, role, entry));
     let starts = entries.iter().any(|entry| entry.kind == "mcp");
-    let is_free = !has_python || initrunner::may_run(&assembly.plugin_env(), role, &entries);
+    let is_free = !has_python || python::may_run(assembly, role, &entries);
     if is_free && !(starts && came_with_project(assembly, role)) {
         return open(assembly, None).await;
     }
     output::warning(&format!("{}: {}", role.file.display(), not_loaded(role)));
     // An interpreter of the project's is not for those who only look.
-    let python = match (is_free, initrunner::has_venv(role)) {
+    let python = match (is_free, python::has_venv(role)) {
         (true, _) => python(assembly, chosen, Depth::Run).await?,
         (false, true) => Loaded::default(),
         (false, false) => python(assembly, chosen, Depth::Look).await?,
@@ -392,8 +393,7 @@ async fn opened(
         let brought = match entry.kind.as_str() {
             "mcp" if depth == Depth::Look => Brought::default(),
             _ => {
-                tools::made(assembly, (role, answering), (&initrunner::entry_place(index), entry))
-                    .await
+                tools::made(assembly, (role, answering), (&python::entry_place(index), entry)).await
             }
         };
         for tool in brought.tools.into_iter().chain(python.tools(index)) {
@@ -532,11 +532,14 @@ fn skills(assembly: &Assembly, role: &Role, findings: &mut Vec<Finding>) -> Vec<
     let directories = skill_directories(assembly);
     let mut skills = Vec::new();
     for name in &role.skills {
-        let may_read = |path: &Path| {
-            let is_known = directories.iter().any(|directory| path.starts_with(directory));
-            if is_known { Ok(()) } else { reach::check(assembly, role, path) }
+        let read = |path: &Path| {
+            if !directories.iter().any(|directory| path.starts_with(directory)) {
+                reach::check(assembly, role, path)?;
+            }
+            let (keys, body) = frontmatter::read_lenient(path)?;
+            Ok(SkillDocument { keys, body })
         };
-        match skill::load(name, role.directory(), &directories, may_read) {
+        match skill::load(name, role.directory(), &directories, read) {
             Ok(mut skill) => {
                 findings.extend(skill.findings.iter().cloned());
                 findings.extend(wants(assembly, &skill));
@@ -563,19 +566,7 @@ fn skill_directories(run: &RunContext) -> Vec<PathBuf> {
 /// Whether two entries bring the same tools: those of most built-in types have the same names
 /// whatever their settings, and the first counts.
 fn is_same(one: &ToolEntry, other: &ToolEntry) -> bool {
-    const SINGLE: [&str; 10] = [
-        "filesystem",
-        "http",
-        "web_reader",
-        "web_scraper",
-        "python",
-        "datetime",
-        "sql",
-        "git",
-        "shell",
-        "slack",
-    ];
-    one.kind == other.kind && (SINGLE.contains(&one.kind.as_str()) || one == other)
+    one.kind == other.kind && (initrunner::builtin::is_known(&one.kind) || one == other)
 }
 
 /// What a skill needs and does not find here.

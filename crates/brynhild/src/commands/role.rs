@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use contract::event::Input;
-use plugins::initrunner::final_result;
-use plugins::initrunner::role::Severity;
+use initrunner::final_result;
+use initrunner::role::Severity;
 use serde_json::{Value, json};
 
 use super::chat::OpenConversation;

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{Dialect, Named, plugins};
 use crate::env::PluginEnv;
-use crate::initrunner::guard::{Guard, RoleGuards};
+use crate::guard::{Guard, RoleGuards};
 use crate::manifest;
 use crate::open_plugins::{Listed, OpenPlugins};
 use crate::plugin::Plugin;

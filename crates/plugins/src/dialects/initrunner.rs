@@ -15,10 +15,9 @@ use crate::discovery::Trust;
 use crate::entry_points::{self, Surroundings};
 use crate::env::PluginEnv;
 use crate::index::Index;
-use crate::initrunner::builtin::Granted;
 use crate::initrunner::custom::{self, Depth, RolePython, Wanted};
 use crate::initrunner::registry::{self, Maker, Point, TypeFile, Types};
-use crate::initrunner::role::{Finding, Role, Severity, ToolEntry};
+use crate::initrunner::{Entry, EntryProblem, RoleFacts, kind};
 use crate::learned::LearnedTexts;
 use crate::manifest;
 use crate::open_plugins::Listed;
@@ -77,15 +76,15 @@ pub struct Loaded {
     python: Option<RolePython>,
     /// The numbers of entries among those that are Python, by their numbers among all.
     numbers: BTreeMap<usize, usize>,
-    pub findings: Vec<Finding>,
+    pub findings: Vec<EntryProblem>,
 }
 
 /// Returns true if the tools of an entry are Python.
-pub fn is_python(env: &PluginEnv<'_>, role: &Role, entry: &ToolEntry) -> bool {
+pub fn is_python(env: &PluginEnv<'_>, role: &RoleFacts<'_>, entry: &Entry) -> bool {
     match registry::maker(entry) {
         Maker::BuiltIn => false,
         Maker::Python => true,
-        Maker::PythonIfBrought => types(env, role).brings(&entry.kind),
+        Maker::PythonIfBrought => types(env, role).brings(kind(entry)),
     }
 }
 
@@ -110,33 +109,37 @@ impl Loaded {
     }
 }
 
-pub fn check(env: &PluginEnv<'_>, role: &Role, (place, entry): (&str, &ToolEntry)) -> Vec<Finding> {
-    let finding = |severity, message| Finding { severity, path: place.to_owned(), message };
+pub fn check(
+    env: &PluginEnv<'_>,
+    role: &RoleFacts<'_>,
+    (place, entry): (&str, &Entry),
+) -> Vec<EntryProblem> {
+    let problem = |is_error, message| EntryProblem { place: place.to_owned(), message, is_error };
     if env.is_safe {
         let what = "with `--safe` no Python runs, so it is left out".to_owned();
-        return vec![finding(Severity::Warning, what)];
+        return vec![problem(false, what)];
     }
-    if entry.kind == "custom" {
+    if kind(entry) == "custom" {
         return custom::check(role, entry, place);
     }
-    let missing = types(env, role).missing(&entry.kind);
-    missing.map(|what| finding(Severity::Error, what)).into_iter().collect()
+    let missing = types(env, role).missing(kind(entry));
+    missing.map(|what| problem(true, what)).into_iter().collect()
 }
 
 /// Returns true if a command that only looks may run the Python of a role: it is not in the project,
 /// the user trusts its bytes, or all of it belongs to packages that the user has installed.
-pub fn may_run(env: &PluginEnv<'_>, role: &Role, entries: &[&ToolEntry]) -> bool {
+pub fn may_run(env: &PluginEnv<'_>, role: &RoleFacts<'_>, entries: &[&Entry]) -> bool {
     if is_trusted(env, role) {
         return true;
     }
     let files = Types { points: Vec::new(), files: Types::of_files(role.directory()) };
-    let is_own = |entry: &&ToolEntry| entry.kind == "custom" || files.has_file(&entry.kind);
+    let is_own = |entry: &&Entry| kind(entry) == "custom" || files.has_file(kind(entry));
     !has_venv(role) && !entries.iter().any(is_own)
 }
 
 /// Returns true if a role is the user's own, is in the directory of the role file that the command
 /// names, or belongs to a trusted project. Files in a repository came with it.
-pub fn is_trusted(env: &PluginEnv<'_>, role: &Role) -> bool {
+pub fn is_trusted(env: &PluginEnv<'_>, role: &RoleFacts<'_>) -> bool {
     let directory = role.directory();
     let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
     let named = env.settings.role_file.map(|file| env.cwd.join(file));
@@ -165,7 +168,7 @@ fn own_directories(env: &PluginEnv<'_>) -> impl Iterator<Item = PathBuf> {
 }
 
 /// Tells which variables the entries of a role name that it does not get before it is trusted.
-pub fn tell_withheld(env: &PluginEnv<'_>, role: &Role, entries: &[&ToolEntry]) {
+pub fn tell_withheld(env: &PluginEnv<'_>, role: &RoleFacts<'_>, entries: &[&Entry]) {
     let variables = set_variables(env, entries);
     if !variables.is_empty() {
         let names = variables.join("}`, `${");
@@ -173,18 +176,18 @@ pub fn tell_withheld(env: &PluginEnv<'_>, role: &Role, entries: &[&ToolEntry]) {
     }
 }
 
-fn set_variables(env: &PluginEnv<'_>, entries: &[&ToolEntry]) -> Vec<String> {
+fn set_variables(env: &PluginEnv<'_>, entries: &[&Entry]) -> Vec<String> {
     let named = custom::variables(entries).into_iter();
     named.filter(|name| env.variable(name).is_some()).collect()
 }
 
-fn tell_untrusted(env: &PluginEnv<'_>, role: &Role, what: &str) {
-    let (name, directory) = (&role.name, role.directory().display());
+fn tell_untrusted(env: &PluginEnv<'_>, role: &RoleFacts<'_>, what: &str) {
+    let (name, directory) = (role.name, role.directory().display());
     env.program.warn(&format!("the role {name} came with a project that is not trusted: {what}"));
     env.program.hint(&format!("name a role file in {directory} on the command line to trust it"));
 }
 
-pub fn has_venv(role: &Role) -> bool {
+pub fn has_venv(role: &RoleFacts<'_>) -> bool {
     [".venv", "venv"].iter().any(|name| role.directory().join(name).symlink_metadata().is_ok())
 }
 
@@ -192,12 +195,12 @@ pub fn has_venv(role: &Role) -> bool {
 /// program has no means to run one.
 pub async fn load(
     env: &PluginEnv<'_>,
-    role: &Role,
-    entries: &[&ToolEntry],
+    role: &RoleFacts<'_>,
+    entries: &[&Entry],
     depth: Depth,
 ) -> Option<Loaded> {
-    let is_python = |entry: &ToolEntry| is_python(env, role, entry);
-    let own: Vec<(usize, &ToolEntry)> =
+    let is_python = |entry: &Entry| is_python(env, role, entry);
+    let own: Vec<(usize, &Entry)> =
         entries.iter().copied().enumerate().filter(|(_, entry)| is_python(entry)).collect();
     if own.is_empty() || env.is_safe {
         return Some(Loaded::default());
@@ -210,7 +213,7 @@ pub async fn load(
         sites: Vec::new(),
         depth,
     };
-    if wanted.entries.iter().any(|entry| entry.kind != "custom") {
+    if wanted.entries.iter().any(|entry| kind(entry) != "custom") {
         wanted.types = types(env, role);
         wanted.sites = wanted.types.points.iter().map(|point| point.site.clone()).collect();
         wanted.sites.dedup();
@@ -249,7 +252,7 @@ fn settings(env: &PluginEnv<'_>, wanted: &Wanted<'_>) -> PluginSettings {
         settings.grants.env.dedup();
         return settings;
     }
-    let name = &role.name;
+    let name = role.name;
     if settings.grants == PluginSettings::default().grants {
         tell_withheld(env, role, &wanted.entries);
     } else {
@@ -258,9 +261,20 @@ fn settings(env: &PluginEnv<'_>, wanted: &Wanted<'_>) -> PluginSettings {
     PluginSettings { timeout: settings.timeout, ..PluginSettings::default() }
 }
 
-/// The network that the user granted a role, for the programs of its built-in tools.
-pub fn network(env: &PluginEnv<'_>, role: &Role, host: Option<Arc<dyn PythonHost>>) -> Granted {
-    let name = &role.name;
+/// The network that the user granted a role for the programs of its tools.
+pub struct GrantedNetwork {
+    /// The network at this moment: in read-only mode there is none.
+    pub network: Arc<dyn Fn() -> Network + Send + Sync>,
+    /// The advice that would let its programs out.
+    pub remedy: String,
+}
+
+pub fn network(
+    env: &PluginEnv<'_>,
+    role: &RoleFacts<'_>,
+    host: Option<Arc<dyn PythonHost>>,
+) -> GrantedNetwork {
+    let name = role.name;
     let is_trusted = is_trusted(env, role);
     let entry = env.program.entry(name).filter(|_| is_trusted);
     let grants = entry.map(|entry| manifest::wishes(entry.sandbox).0).unwrap_or_default();
@@ -271,7 +285,7 @@ pub fn network(env: &PluginEnv<'_>, role: &Role, host: Option<Arc<dyn PythonHost
     } else {
         format!("the role came with a project that is not trusted, so no grant for `{name}` counts")
     };
-    Granted {
+    GrantedNetwork {
         network: Arc::new(move || if is_open() { granted.clone() } else { Network::None }),
         remedy,
     }
@@ -281,7 +295,7 @@ pub fn entry_place(index: usize) -> String {
     format!("tools[{index}]")
 }
 
-fn types(env: &PluginEnv<'_>, role: &Role) -> Types {
+fn types(env: &PluginEnv<'_>, role: &RoleFacts<'_>) -> Types {
     let mut files = Types::of_files(role.directory());
     files.extend(files_of_directories(env));
     Types { points: points(env, role.directory()), files }

@@ -3,7 +3,6 @@
 //!
 //! What the worker may do is what the user grants the role. The role's own settings only tighten.
 
-pub(crate) mod rules;
 mod tool;
 mod worker;
 
@@ -16,7 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::registry::{self, Maker, suggested};
-use super::role::{Finding, Role, Severity, ToolEntry};
+use super::{Entry, EntryProblem, RoleFacts, kind};
 use crate::lenient_schema::lenient_schema;
 use crate::plugin::Plugin;
 use crate::python::Python;
@@ -70,8 +69,9 @@ impl RolePython {
     }
 
     /// Findings about an entry, by its number among those that are Python.
-    pub fn findings(&self, index: usize, entry: &ToolEntry, place: &str) -> Vec<Finding> {
-        let finding = |severity, message| Finding { severity, path: place.to_owned(), message };
+    pub fn findings(&self, index: usize, entry: &Entry, place: &str) -> Vec<EntryProblem> {
+        let finding =
+            |is_error, message| EntryProblem { place: place.to_owned(), message, is_error };
         let Some(facts) = self.entries.get(index) else {
             if index > 0 {
                 // What keeps all of them from working was said of the first.
@@ -79,32 +79,32 @@ impl RolePython {
             }
             let words: Vec<String> =
                 self.offer.faults.iter().map(|it| format!("{} ({})", it.what, it.hint)).collect();
-            return vec![finding(Severity::Error, words.join("; "))];
+            return vec![finding(true, words.join("; "))];
         };
-        let mut findings: Vec<Finding> = Vec::new();
+        let mut findings: Vec<EntryProblem> = Vec::new();
         let may_be_missing = registry::maker(entry) == Maker::PythonIfBrought;
         match &facts.error {
             // The type is known elsewhere, and the file that would bring it could not be loaded.
             Some(fault) if may_be_missing && fault.unknown_type => {
-                let kind = &entry.kind;
+                let kind = kind(entry);
                 let what = format!(
                     "tools of type `{kind}` are left out: the file that brings them cannot be \
                      loaded here (a file of initrunner needs initrunner installed beside the role)"
                 );
-                findings.push(finding(Severity::Warning, what));
+                findings.push(finding(false, what));
             }
-            Some(fault) => findings.push(finding(Severity::Error, fault.words(&entry.kind))),
+            Some(fault) => findings.push(finding(true, fault.words(kind(entry)))),
             None => {}
         }
         let warnings = facts.warnings.iter().cloned();
-        findings.extend(warnings.map(|words| finding(Severity::Warning, words)));
+        findings.extend(warnings.map(|words| finding(false, words)));
         if index == 0 {
             // They are of all entries together, and do not say of which.
             let path = place.split('[').next().unwrap_or(place);
-            findings.extend(self.offer.faults.iter().map(|problem| Finding {
-                severity: Severity::Warning,
-                path: path.to_owned(),
+            findings.extend(self.offer.faults.iter().map(|problem| EntryProblem {
+                place: path.to_owned(),
                 message: problem.what.clone(),
+                is_error: false,
             }));
         }
         findings
@@ -155,31 +155,34 @@ impl Fault {
 }
 
 /// Faults of a custom entry that show without running anything.
-pub fn check(role: &Role, entry: &ToolEntry, place: &str) -> Vec<Finding> {
+pub fn check(role: &RoleFacts<'_>, entry: &Entry, place: &str) -> Vec<EntryProblem> {
     const KNOWN: [&str; 6] = ["type", "module", "function", "config", "permissions", "approval"];
     let mut findings = Vec::new();
-    let mut note = |severity, message: &str| {
-        findings.push(Finding { severity, path: place.to_owned(), message: message.to_owned() });
+    let mut note = |is_error, message: &str| {
+        findings.push(EntryProblem {
+            place: place.to_owned(),
+            message: message.to_owned(),
+            is_error,
+        });
     };
-    match entry.fields.get("module") {
+    match entry.get("module") {
         Some(Value::String(name)) if !name.trim().is_empty() => {}
         None | Some(Value::Null | Value::String(_)) => {
-            note(Severity::Error, "module: Field required");
+            note(true, "module: Field required");
         }
-        Some(_) => note(Severity::Error, "module: Input should be a valid string"),
+        Some(_) => note(true, "module: Input should be a valid string"),
     }
-    if !matches!(entry.fields.get("function"), None | Some(Value::Null | Value::String(_))) {
-        note(Severity::Error, "function: Input should be a valid string");
+    if !matches!(entry.get("function"), None | Some(Value::Null | Value::String(_))) {
+        note(true, "function: Input should be a valid string");
     }
-    if !matches!(entry.fields.get("config"), None | Some(Value::Null | Value::Object(_))) {
-        note(Severity::Error, "config: Input should be a valid dictionary");
+    if !matches!(entry.get("config"), None | Some(Value::Null | Value::Object(_))) {
+        note(true, "config: Input should be a valid dictionary");
     }
-    let keys = entry.fields.keys().filter(|key| !KNOWN.contains(&key.as_str()));
+    let keys = entry.keys().filter(|key| !KNOWN.contains(&key.as_str()));
     let unknown: Vec<String> = keys.map(|key| format!("'{key}'")).collect();
     if !unknown.is_empty() {
         // Only the flat shape refuses what it does not know.
-        let severity = if role.is_enveloped { Severity::Warning } else { Severity::Error };
-        note(severity, &format!("Unknown keys for tool 'custom': [{}]", unknown.join(", ")));
+        note(role.is_strict, &format!("Unknown keys for tool 'custom': [{}]", unknown.join(", ")));
     }
     findings
 }

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use contract::text::closest;
 use serde::Serialize;
 
-use super::builtin;
-use super::role::ToolEntry;
+use super::{Entry, kind};
 use crate::entry_points::{self, TOOL_TYPES_GROUP};
 use crate::files::{self, Boundary};
 use crate::index::Index;
@@ -137,12 +136,15 @@ pub enum Maker {
     PythonIfBrought,
 }
 
-pub fn maker(entry: &ToolEntry) -> Maker {
-    let kind = entry.kind.as_str();
+pub fn maker(entry: &Entry) -> Maker {
+    const BUILT_IN_SLACK: Words = Words(
+        "type permissions approval webhook_url default_channel username icon_emoji timeout_seconds timeout",
+    );
+    let kind = kind(entry);
     // An older package brings a type of this name, whose entries have keys of their own.
     let is_of_package = kind == "slack"
-        && !entry.fields.contains_key("webhook_url")
-        && builtin::unknown_keys(entry).is_some();
+        && !entry.contains_key("webhook_url")
+        && entry.keys().any(|key| !BUILT_IN_SLACK.has(key));
     if kind == "custom" || is_of_package || !BUILT_IN.has(kind) {
         return Maker::Python;
     }

@@ -17,25 +17,25 @@ use super::request::Prepared;
 const LARGEST: usize = 10 << 20;
 const ERROR_LENGTH: usize = 500;
 
-pub(crate) struct Exchange {
-    pub(crate) method: Method,
-    pub(crate) url: Url,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Option<Vec<u8>>,
-    pub(crate) limit: usize,
-    pub(crate) timeout: Duration,
+pub struct Exchange {
+    pub method: Method,
+    pub url: Url,
+    pub headers: HeaderMap,
+    pub body: Option<Vec<u8>>,
+    pub limit: usize,
+    pub timeout: Duration,
 }
 
-pub(crate) struct Answered {
-    pub(crate) status: u16,
-    pub(crate) kind: String,
-    pub(crate) location: String,
-    pub(crate) bytes: Vec<u8>,
+pub struct Answered {
+    pub status: u16,
+    pub kind: String,
+    pub location: String,
+    pub bytes: Vec<u8>,
 }
 
 impl Answered {
-    /// The body as text, in the two encodings that servers still use.
-    pub(crate) fn text(&self) -> String {
+    /// The body as text, in UTF-8 or the two other encodings that servers still use.
+    pub fn text(&self) -> String {
         let kind = self.kind.to_lowercase();
         let is_latin = ["iso-8859-1", "windows-1252", "latin1"].iter().any(|it| kind.contains(it));
         if is_latin && std::str::from_utf8(&self.bytes).is_err() {

@@ -12,9 +12,9 @@ use contract::hook::{
 };
 use contract::tool::Tool;
 use files::private;
-use plugins::initrunner::final_result::{self, FinalResult};
-use plugins::initrunner::guard::Allowance;
-use plugins::initrunner::role::{Finding, Role};
+use initrunner::final_result::{self, FinalResult};
+use initrunner::role::{Finding, Role};
+use plugins::guard::Allowance;
 use serde_json::Value;
 
 use super::reach;

@@ -13,11 +13,12 @@ use contract::secret::Secret;
 use contract::tool::{
     Plan, Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Traits,
 };
+use initrunner::remote::{Address, RemoteAgent, Speech};
+use initrunner::role::{self, Role, ToolEntry};
 use plugins::dialects::api;
-use plugins::initrunner::remote::{Address, RemoteAgent, Speech};
-use plugins::initrunner::role::{self, Role, ToolEntry};
 use serde_json::{Value, json};
 
+use super::host::Requests;
 use super::tools::source;
 use crate::assemble::Knowledge;
 use crate::assemble::answering_model::AnsweringModel;
@@ -215,7 +216,7 @@ pub(super) fn open(
         };
         Arc::new(tool) as Arc<dyn Tool>
     };
-    let requests = api::settings(&assembly.plugin_env());
+    let requests = Arc::new(Requests(api::settings(&assembly.plugin_env())));
     let reached = |far: Far| {
         // What is said leaves the machine.
         let spec = ToolSpec {
@@ -225,7 +226,8 @@ pub(super) fn open(
             ..spec((&far.name, &far.description), role)
         };
         let there = (far.address, far.speech);
-        let agent = RemoteAgent::new(spec.into(), there, described.time, requests.clone());
+        let agent =
+            RemoteAgent::new(spec.into(), there, described.time, Arc::clone(&requests) as _);
         Arc::new(agent) as Arc<dyn Tool>
     };
     let remote = described.remote.into_iter().map(reached);

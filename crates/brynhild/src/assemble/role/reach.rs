@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use plugins::dialects::initrunner;
-use plugins::initrunner::role::Role;
+use initrunner::role::Role;
 
+use super::python;
 use crate::assemble::assembly::Assembly;
 use crate::exit::{Exit, Problem};
 use crate::output;
@@ -14,9 +14,7 @@ use crate::output;
 /// user's own or trusted. The error says why not.
 pub(super) fn check(assembly: &Assembly, role: &Role, path: &Path) -> Result<(), String> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    if real(path).starts_with(real(role.directory()))
-        || initrunner::is_trusted(&assembly.plugin_env(), role)
-    {
+    if real(path).starts_with(real(role.directory())) || python::is_trusted(assembly, role) {
         return Ok(());
     }
     Err(format!(
@@ -28,7 +26,7 @@ pub(super) fn check(assembly: &Assembly, role: &Role, path: &Path) -> Result<(),
 /// The address that a role names for its model, where it may name one.
 pub(super) fn address(assembly: &Assembly, role: &Role) -> Option<String> {
     let address = role.model.base_url.clone()?;
-    if initrunner::is_trusted(&assembly.plugin_env(), role) {
+    if python::is_trusted(assembly, role) {
         return Some(address);
     }
     output::warning(&format!(
@@ -40,12 +38,12 @@ pub(super) fn address(assembly: &Assembly, role: &Role) -> Option<String> {
 
 /// Whether a role came with a project, and the user has not trusted its bytes.
 pub(super) fn came_with_project(assembly: &Assembly, role: &Role) -> bool {
-    !initrunner::is_trusted(&assembly.plugin_env(), role)
+    !python::is_trusted(assembly, role)
 }
 
 /// Stops where trust is required and the role came without it.
 pub(super) fn required(assembly: &Assembly, role: &Role) -> Result<(), Problem> {
-    if !assembly.global.require_trust || initrunner::is_trusted(&assembly.plugin_env(), role) {
+    if !assembly.global.require_trust || python::is_trusted(assembly, role) {
         return Ok(());
     }
     let text = format!("trust is required and missing: {}", role.file.display());

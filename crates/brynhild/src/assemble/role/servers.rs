@@ -8,7 +8,7 @@ use ::mcp::config::{ConfigProblem, ParsedServers, Scope, Server, Source, Transpo
 use contract::action::Action;
 use contract::policy::{Decision, Mode};
 use contract::tool::{Recovery, Risk, ToolSpec, Traits};
-use plugins::initrunner::role::{Role, ToolEntry};
+use initrunner::role::{Role, ToolEntry};
 use serde_json::{Map, Value, json};
 
 use super::tools::{self, Brought};

@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use contract::tool::Tool;
+use initrunner::builtin::{self, Granted, Ground};
+use initrunner::role::{Finding, Role, Severity, ToolEntry};
 use mcp::Servers;
 use plugins::dialects::api;
-use plugins::dialects::initrunner::{self, Loaded};
-use plugins::initrunner::builtin::{self, Ground};
-use plugins::initrunner::custom::Depth;
-use plugins::initrunner::guard::Guard;
-use plugins::initrunner::role::{Finding, Role, Severity, ToolEntry};
+use plugins::dialects::initrunner::GrantedNetwork;
+use plugins::guard::Guard;
+use plugins::remedy;
 use plugins::rest::{Api, Settings};
 use serde_json::Value;
 
-use super::{delegate, servers};
+use super::host::{Processes, Requests};
+use super::{delegate, python, servers};
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::workers;
-use crate::exit::Problem;
 
 /// What an entry brings.
 #[derive(Default)]
@@ -51,8 +51,8 @@ pub(super) fn check(
         note(Severity::Error, what);
     }
     let kind = entry.kind.as_str();
-    if initrunner::is_python(&assembly.plugin_env(), role, entry) {
-        findings.extend(initrunner::check(&assembly.plugin_env(), role, (place, entry)));
+    if python::is_python(assembly, role, entry) {
+        findings.extend(python::check(assembly, role, (place, entry)));
         return findings;
     }
     if let Some(unknown) = builtin::unknown_keys(entry) {
@@ -112,7 +112,7 @@ pub(super) async fn made(
 ) -> Brought {
     let kind = entry.kind.as_str();
     let is_left = assembly.global.safe && ["mcp", "api", "delegate"].contains(&kind);
-    if is_left || initrunner::is_python(&assembly.plugin_env(), role, entry) {
+    if is_left || python::is_python(assembly, role, entry) {
         return Brought::default();
     }
     if builtin::is_known(kind) {
@@ -132,17 +132,6 @@ pub(super) async fn made(
     }
 }
 
-/// Loads the entries of a role that are Python.
-pub(super) async fn load_python(
-    assembly: &Assembly,
-    role: &Role,
-    entries: &[&ToolEntry],
-    depth: Depth,
-) -> Result<Loaded, Problem> {
-    let loaded = initrunner::load(&assembly.plugin_env(), role, entries, depth).await;
-    assembly.check_runtime().map(|()| loaded.unwrap_or_default())
-}
-
 /// Where a role's tools come from, as rules know it.
 pub(super) fn source(role: &Role) -> String {
     format!("role:{}", role.name)
@@ -152,7 +141,7 @@ pub(super) fn source(role: &Role) -> String {
 /// value goes before the user trusts its directory.
 pub(super) fn requests(assembly: &Assembly, role: &Role) -> Settings {
     let settings = api::settings(&assembly.plugin_env());
-    if initrunner::is_trusted(&assembly.plugin_env(), role) {
+    if python::is_trusted(assembly, role) {
         settings
     } else {
         settings.with_variables(BTreeMap::new())
@@ -211,11 +200,13 @@ pub(super) fn guard(run: &RunContext, entry: &ToolEntry) -> Guard {
 /// Where the built-in types work.
 fn ground(assembly: &Assembly, role: &Role) -> Ground {
     let host = assembly.python().ok().map(|python| Arc::clone(python.python.host()));
+    let GrantedNetwork { network, remedy } = python::network(assembly, role, host);
     Ground {
         role_directory: role.directory().to_owned(),
         surroundings: workers::surroundings(assembly),
-        requests: requests(assembly, role),
-        network: initrunner::network(&assembly.plugin_env(), role, host),
+        requests: Arc::new(Requests(requests(assembly, role))),
+        processes: Arc::new(Processes),
+        network: Granted { network, remedy, is_network_failure: remedy::is_alone },
         source: source(role),
     }
 }

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use initrunner::role;
 use plugins::claude::{self, AgentFile};
-use plugins::initrunner::role;
 use plugins::problem::Problem as Fault;
 
 use crate::assemble::assembly::Assembly;

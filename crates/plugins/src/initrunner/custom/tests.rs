@@ -2,18 +2,30 @@ use serde_json::json;
 
 use super::*;
 use crate::initrunner::registry::Types;
-use crate::initrunner::role::Role;
 use crate::plugin::PluginSettings;
 
-fn entry(fields: Value) -> ToolEntry {
+fn entry(fields: Value) -> Entry {
     let Value::Object(fields) = fields else { panic!("no mapping") };
-    ToolEntry { kind: fields["type"].as_str().unwrap().to_owned(), fields }
+    fields
+}
+
+fn role(file: &std::path::Path) -> RoleFacts<'_> {
+    RoleFacts {
+        name: "r",
+        description: "",
+        prompt: "",
+        file,
+        imports: &Value::Null,
+        tools: Vec::new(),
+        tool_time: None,
+        is_strict: true,
+    }
 }
 
 #[test]
 fn invalid_entries_are_reported_without_running() {
     let said = |fields| {
-        let findings = check(&Role::default(), &entry(fields), "tools[0]");
+        let findings = check(&role("role.yaml".as_ref()), &entry(fields), "tools[0]");
         findings.into_iter().map(|it| it.message).collect::<Vec<_>>().join("; ")
     };
     assert_eq!(said(json!({"type": "custom", "module": "m", "config": {}})), "");
@@ -40,8 +52,8 @@ fn worker_gets_its_entries_and_granted_environment() {
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(file, "").unwrap();
     }
-    let role =
-        Role { name: "r".into(), file: directory.path().join("role.yaml"), ..Role::default() };
+    let file = directory.path().join("role.yaml");
+    let role = role(&file);
     let custom =
         entry(json!({"type": "custom", "module": "spaced.inner", "config": {"k": "${KEY}"}}));
     let linear = entry(json!({"type": "linear", "token": "${TOKEN}", "approval": "required"}));

@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use crate::initrunner::registry::Types;
-use crate::initrunner::role::{Role, ToolEntry};
+use crate::initrunner::{Entry, RoleFacts, kind};
 use crate::plugin::{Dialect, Manifest, Place, Plugin, PluginSettings};
 
 const MOST: usize = 2000;
 
 pub struct Wanted<'a> {
-    pub role: &'a Role,
-    pub entries: Vec<&'a ToolEntry>,
+    pub role: &'a RoleFacts<'a>,
+    /// Those that are Python.
+    pub entries: Vec<&'a Entry>,
     pub types: Types,
     /// Directories of packages that count for it beside those of its interpreter.
     pub sites: Vec<PathBuf>,
@@ -42,7 +43,7 @@ pub fn plugin(wanted: &Wanted<'_>, settings: PluginSettings) -> Plugin {
     seen.sort();
     seen.dedup();
     let manifest = Manifest {
-        name: role.name.clone(),
+        name: role.name.to_owned(),
         version: String::from("0.0.0"),
         tools: watched(wanted),
         dialect: Dialect::InitRunner,
@@ -59,15 +60,15 @@ pub fn plugin(wanted: &Wanted<'_>, settings: PluginSettings) -> Plugin {
     }
 }
 
-fn directory(role: &Role) -> PathBuf {
+fn directory(role: &RoleFacts<'_>) -> PathBuf {
     let directory = role.directory();
     directory.canonicalize().unwrap_or_else(|_| directory.to_owned())
 }
 
-pub fn variables(entries: &[&ToolEntry]) -> BTreeSet<String> {
+pub fn variables(entries: &[&Entry]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for entry in entries {
-        for value in entry.fields.values() {
+        for value in entry.values() {
             named(value, &mut names);
         }
     }
@@ -94,8 +95,7 @@ fn named(value: &Value, names: &mut BTreeSet<String>) {
 fn told(wanted: &Wanted<'_>, settings: &PluginSettings) -> Map<String, Value> {
     let role = wanted.role;
     let entries: Vec<Value> = wanted.entries.iter().map(|entry| told_entry(entry)).collect();
-    let tools: Vec<&Map<String, Value>> = role.tools.iter().map(|entry| &entry.fields).collect();
-    let has_types = wanted.entries.iter().any(|entry| entry.kind != "custom");
+    let has_types = wanted.entries.iter().any(|entry| kind(entry) != "custom");
     let mut told = Map::new();
     let mut tell = |key: &str, value: Value| told.insert(key.to_owned(), value);
     tell("entries", Value::Array(entries));
@@ -115,14 +115,17 @@ fn told(wanted: &Wanted<'_>, settings: &PluginSettings) -> Map<String, Value> {
         tell("files", json!(files));
         tell("sites", json!(wanted.sites));
         let metadata = json!({"name": role.name, "description": role.description});
-        tell("role", json!({"metadata": metadata, "spec": {"role": role.prompt, "tools": tools}}));
+        tell(
+            "role",
+            json!({"metadata": metadata, "spec": {"role": role.prompt, "tools": wanted.role.tools}}),
+        );
     }
     told
 }
 
-fn told_entry(entry: &ToolEntry) -> Value {
-    if entry.kind == "custom" {
-        let field = |key: &str| entry.fields.get(key).cloned().unwrap_or_default();
+fn told_entry(entry: &Entry) -> Value {
+    if kind(entry) == "custom" {
+        let field = |key: &str| entry.get(key).cloned().unwrap_or_default();
         return json!({
             "type": "custom",
             "module": field("module"),
@@ -130,9 +133,9 @@ fn told_entry(entry: &ToolEntry) -> Value {
             "config": field("config"),
         });
     }
-    let mut config = entry.fields.clone();
+    let mut config = entry.clone();
     config.remove("type");
-    json!({"type": entry.kind, "config": config})
+    json!({"type": kind(entry), "config": config})
 }
 
 /// The files and directories whose changes may change what the entries bring: the modules and packages
@@ -142,7 +145,7 @@ fn watched(wanted: &Wanted<'_>) -> Vec<String> {
     let modules: BTreeSet<&str> = wanted
         .entries
         .iter()
-        .filter_map(|entry| entry.fields.get("module")?.as_str()?.split('.').next())
+        .filter_map(|entry| entry.get("module")?.as_str()?.split('.').next())
         .collect();
     let counts = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -157,7 +160,7 @@ fn watched(wanted: &Wanted<'_>) -> Vec<String> {
     watched.extend(roots.map(|point| point.root.clone()));
     if watched.is_empty() {
         // A role without any module beside it has a worker all the same.
-        watched.push(wanted.role.file.clone());
+        watched.push(wanted.role.file.to_owned());
     }
     watched.sort();
     watched.dedup();

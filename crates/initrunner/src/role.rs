@@ -3,24 +3,25 @@
 //! and `spec`. What is not supported is told by name.
 
 mod fields;
+mod import_rules;
 mod shape;
 
 #[cfg(test)]
 mod tests;
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ::files::yaml;
+use files::{bounded, yaml};
 use serde::Serialize;
 use serde_json::{Map, Value};
-
-use crate::files::{self, Boundary};
 
 pub(crate) use fields::Fields;
 pub(crate) use shape::tools as tool_entries;
 
-const FILE_LIMIT: usize = 1 << 20;
+const FILE_LIMIT: u64 = 1 << 20;
+const MOST_FILES: usize = 1000;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Role {
@@ -145,7 +146,11 @@ pub fn locate(path: &Path) -> Result<PathBuf, String> {
     if let Some(usual) = usual.into_iter().find(|file| file.is_file()) {
         return Ok(usual);
     }
-    let entries = files::entries(path, 1000).map_err(|error| error.to_string())?.0;
+    let mut entries = Vec::new();
+    for entry in path.read_dir().map_err(|error| error.to_string())?.take(MOST_FILES) {
+        entries.push(entry.map_err(|error| error.to_string())?.path());
+    }
+    entries.sort();
     let is_yaml = |file: &PathBuf| file.extension().is_some_and(|it| it == "yaml" || it == "yml");
     let mut roles = entries.into_iter().filter(is_yaml);
     match (roles.next(), roles.next()) {
@@ -156,16 +161,32 @@ pub fn locate(path: &Path) -> Result<PathBuf, String> {
 }
 
 pub fn read(file: &Path) -> Reading {
-    let text = match files::read(file, Boundary::Anywhere, FILE_LIMIT) {
-        Ok(text) if !text.truncated => text.text,
-        Ok(_) => return unreadable("the file is larger than 1 MiB"),
-        Err(refusal) => return unreadable(&refusal.problem(file).what),
+    let text = match read_text(file) {
+        Ok(text) => text,
+        Err(what) => return unreadable(&what),
     };
     match yaml::value(&text) {
         Ok(Value::Object(document)) => shape::read(&document, file),
         Ok(_) => unreadable("the file is no mapping of keys"),
         Err(error) => unreadable(&format!("line {}: {}", error.line, error.message)),
     }
+}
+
+/// Reads a text file of at most 1 MiB, without a byte order mark.
+pub(crate) fn read_text(file: &Path) -> Result<String, String> {
+    let bytes = match bounded::read(file, FILE_LIMIT) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Err(String::from("the file is larger than 1 MiB")),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Err(String::from("the file does not exist"));
+        }
+        Err(error) if error.kind() == ErrorKind::InvalidInput => {
+            return Err(String::from("this is not a regular file"));
+        }
+        Err(error) => return Err(format!("cannot be read: {error}")),
+    };
+    let text = String::from_utf8(bytes).map_err(|_| String::from("this is not UTF-8 text"))?;
+    Ok(text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), str::to_owned))
 }
 
 fn unreadable(what: &str) -> Reading {

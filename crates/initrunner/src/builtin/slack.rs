@@ -14,15 +14,20 @@ use serde_json::{Value, json};
 
 use super::options::Options;
 use super::{About, Built, Ground, http, shortened, text};
-use crate::rest::{self, Exchange};
-use crate::words::Words;
+use crate::host::{Exchange, HttpClient};
 
-pub(super) const KEYS: Words =
-    Words("webhook_url default_channel username icon_emoji timeout_seconds max_response_bytes");
+pub(super) const KEYS: &[&str] = &[
+    "webhook_url",
+    "default_channel",
+    "username",
+    "icon_emoji",
+    "timeout_seconds",
+    "max_response_bytes",
+];
 
 pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
     let written = options.required("webhook_url")?;
-    let filled = ground.requests.filled(written);
+    let filled = ground.requests.expand(written);
     // What an unset variable leaves is told when a message is sent, as with other tools.
     let webhook = if filled.contains("${") { None } else { Some(http::address(&filled)) };
     let webhook = webhook.transpose().map_err(|_| "`webhook_url` is no address".to_owned())?;
@@ -77,7 +82,7 @@ struct SlackMessage {
     icon: Option<String>,
     timeout: Duration,
     limit: usize,
-    requests: rest::Settings,
+    requests: Arc<dyn HttpClient>,
 }
 
 impl SlackMessage {
@@ -146,7 +151,7 @@ impl Tool for SlackMessage {
         };
         Ok(match answered {
             Ok(answered) => {
-                let said = answered.text();
+                let said = answered.text;
                 let said =
                     if secret.len() > 1 { said.replace(&secret, "[redacted]") } else { said };
                 let said = shortened(said, self.limit);

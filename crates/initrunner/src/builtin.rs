@@ -24,8 +24,7 @@ use contract::tool::{Recovery, Risk, Tool, ToolSpec, Traits};
 use serde_json::{Value, json};
 
 use super::role::ToolEntry;
-use crate::rest;
-use crate::words::Words;
+use crate::host::{HttpClient, ProcessRunner};
 use options::Options;
 
 pub use network::Granted;
@@ -34,7 +33,8 @@ pub use network::Granted;
 pub struct Ground {
     pub role_directory: PathBuf,
     pub surroundings: Surroundings,
-    pub requests: rest::Settings,
+    pub requests: Arc<dyn HttpClient>,
+    pub processes: Arc<dyn ProcessRunner>,
     pub network: Granted,
     pub source: String,
 }
@@ -74,20 +74,20 @@ impl Built {
 type Build = fn(&Options<'_>, &Ground) -> Result<Built, String>;
 
 /// The types: name, keys, and what makes their tools.
-const KINDS: [(&str, Words, Build); 10] = [
-    ("filesystem", Words("root_path allowed_extensions read_only"), filesystem::build),
-    ("http", Words("base_url allowed_methods headers"), http::build),
+const KINDS: [(&str, &[&str], Build); 10] = [
+    ("filesystem", &["root_path", "allowed_extensions", "read_only"], filesystem::build),
+    ("http", &["base_url", "allowed_methods", "headers"], http::build),
     ("web_reader", web::KEYS, web::build_reader),
     ("web_scraper", web::KEYS, web::build_scraper),
     ("python", python::KEYS, python::build),
-    ("datetime", Words("default_timezone"), datetime::build),
+    ("datetime", &["default_timezone"], datetime::build),
     ("sql", sql::KEYS, sql::build),
-    ("git", Words("repo_path read_only timeout_seconds max_output_bytes"), git::build),
+    ("git", &["repo_path", "read_only", "timeout_seconds", "max_output_bytes"], git::build),
     ("shell", shell::KEYS, shell::build),
     ("slack", slack::KEYS, slack::build),
 ];
 
-const SHARED: Words = Words("type permissions approval");
+const SHARED: &[&str] = &["type", "permissions", "approval"];
 
 pub fn is_known(kind: &str) -> bool {
     KINDS.iter().any(|(name, ..)| *name == kind)
@@ -98,8 +98,8 @@ pub fn unknown_keys(entry: &ToolEntry) -> Option<String> {
     let (_, known, _) = KINDS.iter().find(|(name, ..)| *name == entry.kind)?;
     let is_known = |key: &str| {
         // The older name of a key that both generations of roles use.
-        let aged = key == "timeout" && known.has("timeout_seconds");
-        known.has(key) || SHARED.has(key) || aged
+        let aged = key == "timeout" && known.contains(&"timeout_seconds");
+        known.contains(&key) || SHARED.contains(&key) || aged
     };
     let keys = entry.fields.keys().map(String::as_str);
     let unknown: Vec<String> =

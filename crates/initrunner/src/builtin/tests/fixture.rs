@@ -1,10 +1,12 @@
 //! A ground to work on and a call, for tests of tools.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use ::files::surroundings::Surroundings;
+use async_trait::async_trait;
 use contract::id::{CallId, SessionId};
 use contract::message::ToolCall;
 use contract::sandbox::{
@@ -14,7 +16,7 @@ use contract::tool::{Tool, ToolContext, ToolOutput};
 use serde_json::Value;
 
 use super::super::{Granted, Ground};
-use crate::rest;
+use crate::host::{Ended, Exchange, HttpClient, HttpReply, ProcessRunner, RunLimits};
 
 /// A ground in a directory, with nothing around it.
 pub(crate) fn ground(directory: &Path) -> Ground {
@@ -27,13 +29,42 @@ pub(crate) fn ground(directory: &Path) -> Ground {
             variables: BTreeMap::from([("HOOK".to_owned(), "https://x.test/s3cret".to_owned())]),
             home: None,
         },
-        requests: rest::Settings::new(
-            BTreeMap::from([("HOOK".to_owned(), "https://x.test/s3cret".to_owned())]),
-            &[],
-        ),
-        network: Granted { network: Arc::new(|| Network::None), remedy: String::from("grant it") },
+        requests: Arc::new(NoNetwork),
+        processes: processes(),
+        network: Granted {
+            network: Arc::new(|| Network::None),
+            remedy: String::from("grant it"),
+            is_network_failure: |_| false,
+        },
         source: String::from("role:test"),
     }
+}
+
+/// Refuses every request.
+struct NoNetwork;
+
+#[async_trait]
+impl HttpClient for NoNetwork {
+    async fn exchange(&self, exchange: Exchange) -> Result<HttpReply, String> {
+        Err(format!("{} is not reachable in tests", exchange.url))
+    }
+
+    fn expand(&self, text: &str) -> String {
+        text.replace("${HOOK}", "https://x.test/s3cret")
+    }
+}
+
+struct NoProcesses;
+
+#[async_trait]
+impl ProcessRunner for NoProcesses {
+    async fn run(&self, _: Child, _: &[u8], _: RunLimits<'_>) -> io::Result<Ended> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+pub(crate) fn processes() -> Arc<dyn ProcessRunner> {
+    Arc::new(NoProcesses)
 }
 
 /// Starts nothing.

@@ -6,25 +6,60 @@ use contract::text::closest;
 use serde_json::{Map, Value};
 
 use super::fields::Fields;
+use super::import_rules;
 use super::{Finding, Reading, Role, Severity, ToolEntry};
-use crate::initrunner::custom::rules;
-use crate::initrunner::variables;
-use crate::words::Words;
+use crate::variables;
 
-const METADATA: Words =
-    Words("name description tags author team version dependencies bundle spec_version");
+const METADATA: &[&str] = &[
+    "name",
+    "description",
+    "tags",
+    "author",
+    "team",
+    "version",
+    "dependencies",
+    "bundle",
+    "spec_version",
+];
 
-const SUPPORTED: Words = Words(
-    "role prompt model output tools skills deps_schema guardrails execution resources security",
-);
+const SUPPORTED: &[&str] = &[
+    "role",
+    "prompt",
+    "model",
+    "output",
+    "tools",
+    "skills",
+    "deps_schema",
+    "guardrails",
+    "execution",
+    "resources",
+    "security",
+];
 
-const UNSUPPORTED: Words = Words(
-    "memory triggers sinks ingest autonomy reasoning observability capabilities auto_skills \
-     tool_search daemon",
-);
+const UNSUPPORTED: &[&str] = &[
+    "memory",
+    "triggers",
+    "sinks",
+    "ingest",
+    "autonomy",
+    "reasoning",
+    "observability",
+    "capabilities",
+    "auto_skills",
+    "tool_search",
+    "daemon",
+];
 
-const COMPOSED: Words =
-    Words("agents run debate ensemble handoff_max_chars shared_memory shared_documents durability");
+const COMPOSED: &[&str] = &[
+    "agents",
+    "run",
+    "debate",
+    "ensemble",
+    "handoff_max_chars",
+    "shared_memory",
+    "shared_documents",
+    "durability",
+];
 
 pub(super) fn read(document: &Map<String, Value>, file: &Path) -> Reading {
     let mut fields = Fields::default();
@@ -84,7 +119,7 @@ fn envelope(document: &Map<String, Value>, fields: &mut Fields) -> Option<Role> 
 }
 
 fn flat(document: &Map<String, Value>, fields: &mut Fields) -> Option<Role> {
-    if let Some(key) = document.keys().find(|key| COMPOSED.has(key)) {
+    if let Some(key) = document.keys().find(|key| COMPOSED.contains(&key.as_str())) {
         fields.error(key, "roles of several agents are not supported");
         return None;
     }
@@ -95,9 +130,9 @@ fn flat(document: &Map<String, Value>, fields: &mut Fields) -> Option<Role> {
     if !["prompt", "model", "tools"].iter().any(|key| document.contains_key(*key)) {
         fields.error("", "this is no role: it has none of `prompt`, `model` and `tools`");
     }
-    let own = |key: &&String| !is_known(key) && !METADATA.has(key);
+    let own = |key: &&String| !is_known(key) && !METADATA.contains(&key.as_str());
     for key in document.keys().filter(own) {
-        let known = SUPPORTED.into_iter().chain(UNSUPPORTED).chain(METADATA);
+        let known = SUPPORTED.iter().chain(UNSUPPORTED).chain(METADATA).copied();
         let meant = closest(key, known).map(|it| format!("; did you mean `{it}`?"));
         fields.error(key, format!("it is not known{}", meant.unwrap_or_default()));
     }
@@ -121,7 +156,7 @@ fn is_name(name: &str) -> bool {
 }
 
 fn is_known(key: &str) -> bool {
-    SUPPORTED.has(key) || UNSUPPORTED.has(key) || COMPOSED.has(key)
+    SUPPORTED.contains(&key) || UNSUPPORTED.contains(&key) || COMPOSED.contains(&key)
 }
 
 fn parts(spec: &Map<String, Value>, fields: &mut Fields) -> Role {
@@ -132,7 +167,7 @@ fn parts(spec: &Map<String, Value>, fields: &mut Fields) -> Role {
         Value::Object(_) | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
     };
     for key in UNSUPPORTED {
-        if spec.get(key).is_some_and(is_set) {
+        if spec.get(*key).is_some_and(is_set) {
             fields.warning(key, "it is not supported and does nothing here");
         }
     }
@@ -144,7 +179,7 @@ fn parts(spec: &Map<String, Value>, fields: &mut Fields) -> Role {
         guardrails: fields.guardrails(spec.get("guardrails")),
         answer_retries: fields.answer_retries(spec.get("execution")),
         tool_time: fields.tool_time(spec.get("execution")),
-        imports: rules::read(spec.get("security"), fields),
+        imports: import_rules::read(spec.get("security"), fields),
         variables: spec.get("deps_schema").filter(|value| !value.is_null()).cloned(),
         ..Role::default()
     };

@@ -2,15 +2,19 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::initrunner::role::Fields;
-use crate::words::Words;
+use crate::role::Fields;
 
-const COUNTED: Words = Words("allowed_custom_modules blocked_custom_modules");
+const COUNTED: &[&str] = &["allowed_custom_modules", "blocked_custom_modules"];
 
-const CONFINED: Words = Words(
-    "audit_hooks_enabled allowed_write_paths allowed_network_hosts block_private_ips \
-     allow_subprocess allow_eval_exec sandbox_violation_action",
-);
+const CONFINED: &[&str] = &[
+    "audit_hooks_enabled",
+    "allowed_write_paths",
+    "allowed_network_hosts",
+    "block_private_ips",
+    "allow_subprocess",
+    "allow_eval_exec",
+    "sandbox_violation_action",
+];
 
 pub(crate) fn read(value: Option<&Value>, fields: &mut Fields) -> Value {
     let none = json!({"allowed": [], "blocked": null});
@@ -27,8 +31,8 @@ pub(crate) fn read(value: Option<&Value>, fields: &mut Fields) -> Value {
     }
     let empty = Map::new();
     let tools = security.get("tools").and_then(Value::as_object).unwrap_or(&empty);
-    for key in tools.keys().filter(|key| !COUNTED.has(key)) {
-        let words = if CONFINED.has(key) {
+    for key in tools.keys().filter(|key| !COUNTED.contains(&key.as_str())) {
+        let words = if CONFINED.contains(&key.as_str()) {
             "it has no effect: the sandbox confines every tool, and the user's own configuration \
              says what it may do"
         } else {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use contract::sandbox::{Confinement, Network};
 use contract::tool::ToolOutput;
 
-use crate::remedy;
-
 #[derive(Clone)]
 pub struct Granted {
     /// The network at this moment: in read-only mode there is none.
     pub network: Arc<dyn Fn() -> Network + Send + Sync>,
     /// The advice that would let its programs out.
     pub remedy: String,
+    /// Returns true if the output of a program says that it found no network.
+    pub is_network_failure: fn(&str) -> bool,
 }
 
 impl Granted {
@@ -25,19 +25,20 @@ impl Granted {
 
     /// Says what to do about a program that failed for want of a network under `confinement`.
     pub(super) fn explain(&self, confinement: &Confinement, output: &mut ToolOutput) {
-        tell(confinement, output, &self.remedy);
+        self.tell(confinement, output, &self.remedy);
     }
-}
 
-/// Says the same of a program whose entry closes the network itself.
-pub(super) fn explain_closed(confinement: &Confinement, output: &mut ToolOutput) {
-    tell(confinement, output, "`network_disabled` of its entry is true, as where it says nothing");
-}
+    /// Explains the failure of a program whose entry closes the network itself.
+    pub(super) fn explain_closed(&self, confinement: &Confinement, output: &mut ToolOutput) {
+        let why = "`network_disabled` of its entry is true, as where it says nothing";
+        self.tell(confinement, output, why);
+    }
 
-fn tell(confinement: &Confinement, output: &mut ToolOutput, why: &str) {
-    let is_alone = confinement.profile.network == Network::None && remedy::is_alone(&output.output);
-    if is_alone && !output.success {
-        let advice = format!("\n(this program has no network: {why})");
-        output.output.push_str(&advice);
+    fn tell(&self, confinement: &Confinement, output: &mut ToolOutput, why: &str) {
+        let has_none = confinement.profile.network == Network::None;
+        if has_none && !output.success && (self.is_network_failure)(&output.output) {
+            let advice = format!("\n(this program has no network: {why})");
+            output.output.push_str(&advice);
+        }
     }
 }

@@ -13,11 +13,15 @@ use serde_json::{Value, json};
 use super::options::Options;
 use super::process::{Limits, Program};
 use super::shell::quoted;
-use super::{About, Built, Granted, Ground, network, text};
-use crate::words::Words;
+use super::{About, Built, Granted, Ground, text};
 
-pub(super) const KEYS: Words =
-    Words("timeout_seconds max_output_bytes working_dir require_confirmation network_disabled");
+pub(super) const KEYS: &[&str] = &[
+    "timeout_seconds",
+    "max_output_bytes",
+    "working_dir",
+    "require_confirmation",
+    "network_disabled",
+];
 
 pub(super) const INTERPRETER: &str = "python3";
 
@@ -38,6 +42,7 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
         is_offline: options.flag("network_disabled", true)?,
         network: ground.network.clone(),
         limits: Limits {
+            processes: Arc::clone(&ground.processes),
             time: options.timeout(30)?,
             output: options.count("max_output_bytes", 102_400)?,
         },
@@ -78,7 +83,7 @@ impl Tool for RunPython {
             cwd: self.cwd.clone(),
             // Not on the command line, where only so much has room.
             input: text(&call.args, "code").as_bytes().to_vec(),
-            limits: self.limits,
+            limits: self.limits.clone(),
         };
         let confinement = &context.confinement;
         let confinement = if self.is_offline {
@@ -88,7 +93,7 @@ impl Tool for RunPython {
         };
         let mut output = program.told(&program.run(&confinement, context).await?);
         if self.is_offline {
-            network::explain_closed(&confinement, &mut output);
+            self.network.explain_closed(&confinement, &mut output);
         } else {
             self.network.explain(&confinement, &mut output);
         }

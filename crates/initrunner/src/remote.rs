@@ -16,7 +16,7 @@ use reqwest::{Method, Url};
 use serde_json::{Value, json};
 
 use super::builtin::http;
-use crate::rest::{Exchange, Settings};
+use crate::host::{Exchange, HttpClient};
 
 const LARGEST: usize = 4 << 20;
 const PAUSE: Duration = Duration::from_millis(300);
@@ -47,7 +47,7 @@ pub struct RemoteAgent {
     address: Address,
     speech: Speech,
     time: Duration,
-    requests: Settings,
+    requests: Arc<dyn HttpClient>,
 }
 
 impl RemoteAgent {
@@ -56,7 +56,7 @@ impl RemoteAgent {
         spec: Arc<ToolSpec>,
         (address, speech): (Address, Speech),
         time: Duration,
-        requests: Settings,
+        requests: Arc<dyn HttpClient>,
     ) -> Self {
         Self { spec, address, speech, time, requests }
     }
@@ -83,7 +83,7 @@ impl RemoteAgent {
         if !(200..300).contains(&answered.status) {
             return Err(format!("HTTP {}", answered.status));
         }
-        serde_json::from_str(&answered.text())
+        serde_json::from_str(&answered.text)
             .map_err(|error| format!("it answered with what is no JSON: {error}"))
     }
 

@@ -12,12 +12,15 @@ use serde_json::{Value, json};
 use super::options::Options;
 use super::process::{Limits, Program};
 use super::{About, Built, Granted, Ground, text};
-use crate::words::Words;
 
-pub(super) const KEYS: Words = Words(
-    "allowed_commands blocked_commands working_dir timeout_seconds max_output_bytes \
-     require_confirmation",
-);
+pub(super) const KEYS: &[&str] = &[
+    "allowed_commands",
+    "blocked_commands",
+    "working_dir",
+    "timeout_seconds",
+    "max_output_bytes",
+    "require_confirmation",
+];
 
 /// The commands that are blocked where an entry names none.
 const BLOCKED: [&str; 18] = [
@@ -55,6 +58,7 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
         cwd: ground.working_directory(options.text("working_dir")?)?,
         network: ground.network.clone(),
         limits: Limits {
+            processes: Arc::clone(&ground.processes),
             time: options.timeout(30)?,
             output: options.count("max_output_bytes", 102_400)?,
         },
@@ -119,7 +123,7 @@ impl Tool for RunShell {
             args: words.map(Into::into).collect(),
             cwd: self.cwd.clone(),
             input: Vec::new(),
-            limits: self.limits,
+            limits: self.limits.clone(),
         };
         let confinement = self.network.within(&context.confinement);
         let mut output = program.told(&program.run(&confinement, context).await?);

@@ -13,7 +13,7 @@ use super::super::process::Program;
 use super::super::shell::quoted;
 use super::super::{About, Ground, shortened, text};
 use super::Repository;
-use crate::process::End;
+use crate::host::End;
 
 #[derive(Clone, Copy)]
 enum Kind {
@@ -146,7 +146,7 @@ impl Tool for GitChange {
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let commands = commands(self.kind, &call.args).map_err(ToolError::Input)?;
         let confinement = context.confinement.with_network(Network::None);
-        let limits = self.repository.limits;
+        let limits = &self.repository.limits;
         let mut printed = String::new();
         for words in commands {
             let program = Program {
@@ -154,14 +154,14 @@ impl Tool for GitChange {
                 args: words.into_iter().map(Into::into).collect(),
                 cwd: self.repository.directory.clone(),
                 input: Vec::new(),
-                limits,
+                limits: limits.clone(),
             };
             let ended = program.run(&confinement, context).await?;
             if ended.end != End::Exited(0) {
                 return Ok(program.told(&ended));
             }
-            printed.push_str(&ended.stdout.text);
-            printed.push_str(&ended.stderr.text);
+            printed.push_str(&ended.stdout);
+            printed.push_str(&ended.stderr);
         }
         let text = printed.trim_end();
         let text = if text.is_empty() { "(no output)" } else { text };

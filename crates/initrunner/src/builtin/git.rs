@@ -18,24 +18,36 @@ use super::options::Options;
 use super::process::{Limits, Program};
 use super::shell::quoted;
 use super::{About, Built, Ground, shortened};
-use crate::process::End;
-use crate::words::Words;
+use crate::host::End;
 use change::GitChange;
 use commands::{ALL, Look};
 
 /// Options that keep a repository from choosing programs that run.
-const TAMED: Words = Words(
-    "--no-pager --no-optional-locks -c core.fsmonitor=false -c core.hooksPath=/dev/null -c \
-     log.showSignature=false -c submodule.recurse=false -c color.ui=false",
-);
+const TAMED: &[&str] = &[
+    "--no-pager",
+    "--no-optional-locks",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "log.showSignature=false",
+    "-c",
+    "submodule.recurse=false",
+    "-c",
+    "color.ui=false",
+];
 
 pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
     let named = options.text("repo_path")?.unwrap_or(".");
     let directory = ground.surroundings.cwd.join(named);
     let directory = directory.canonicalize().unwrap_or(directory);
     let top = top(&directory).ok_or_else(|| format!("'{named}' is not a git repository"))?;
-    let limits =
-        Limits { time: options.timeout(30)?, output: options.count("max_output_bytes", 102_400)? };
+    let limits = Limits {
+        processes: Arc::clone(&ground.processes),
+        time: options.timeout(30)?,
+        output: options.count("max_output_bytes", 102_400)?,
+    };
     let workspace = &ground.surroundings.workspace;
     let repository = Arc::new(Repository {
         outside: (!top.starts_with(workspace)).then(|| top.clone()),
@@ -113,10 +125,10 @@ impl Tool for GitLook {
         let repository = &self.repository;
         let program = Program {
             path: "git".into(),
-            args: TAMED.into_iter().map(str::to_owned).chain(words).map(Into::into).collect(),
+            args: TAMED.iter().map(ToString::to_string).chain(words).map(Into::into).collect(),
             cwd: repository.directory.clone(),
             input: Vec::new(),
-            limits: repository.limits,
+            limits: repository.limits.clone(),
         };
         let outside: Vec<PathBuf> = repository.outside.iter().cloned().collect();
         let confinement = context.confinement.with_network(Network::None).reaching(&outside, &[]);
@@ -124,7 +136,7 @@ impl Tool for GitLook {
         if ended.end != End::Exited(0) {
             return Ok(program.told(&ended));
         }
-        let text = ended.stdout.text.trim_end().to_owned();
+        let text = ended.stdout.trim_end().to_owned();
         let text = if text.is_empty() { String::from("(no output)") } else { text };
         Ok(ToolOutput::success(shortened(text, repository.limits.output)))
     }

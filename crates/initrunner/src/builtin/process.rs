@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use contract::sandbox::{Channel, Confinement, Spawn, Stdin};
@@ -10,7 +11,7 @@ use contract::tool::{ToolContext, ToolError, ToolOutput};
 use tokio::time::Instant;
 
 use super::shortened;
-use crate::process::{self, End, Ended};
+use crate::host::{End, Ended, ProcessRunner, RunLimits};
 
 pub(super) struct Program {
     /// The program: a path, or a name that is looked up where it runs.
@@ -21,8 +22,10 @@ pub(super) struct Program {
     pub(super) limits: Limits,
 }
 
-#[derive(Clone, Copy, Debug)]
+/// Runs programs within limits.
+#[derive(Clone)]
 pub(super) struct Limits {
+    pub(super) processes: Arc<dyn ProcessRunner>,
     pub(super) time: Duration,
     pub(super) output: usize,
 }
@@ -44,13 +47,13 @@ impl Program {
             home: None,
         };
         let child = confinement.start(&spawn)?;
-        let limits = process::Limits {
+        let limits = RunLimits {
             // One byte more tells that there is more.
             output: self.limits.output + 1,
-            deadline: Some(Instant::now() + self.limits.time),
-            cancel: Some(&context.cancel),
+            deadline: Instant::now() + self.limits.time,
+            cancel: &context.cancel,
         };
-        match process::run(child, &self.input, limits).await {
+        match self.limits.processes.run(child, &self.input, limits).await {
             Ok(Ended { end: End::Cancelled, .. }) => Err(ToolError::Cancelled),
             Ok(ended) => Ok(ended),
             Err(error) => Err(ToolError::Broken(error.to_string())),
@@ -65,8 +68,8 @@ impl Program {
             parts.push(format!("Exit code: {code}"));
         }
         for (name, printed) in [("STDOUT", &ended.stdout), ("STDERR", &ended.stderr)] {
-            if !printed.text.is_empty() {
-                parts.push(format!("{name}:\n{}", printed.text));
+            if !printed.is_empty() {
+                parts.push(format!("{name}:\n{printed}"));
             }
         }
         if parts.is_empty() {
@@ -85,8 +88,8 @@ impl Program {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::fixture;
     use super::*;
-    use crate::process::Printed;
 
     fn told(code: i32, stdout: &str, stderr: &str) -> ToolOutput {
         let program = Program {
@@ -94,11 +97,14 @@ mod tests {
             args: Vec::new(),
             cwd: PathBuf::new(),
             input: Vec::new(),
-            limits: Limits { time: Duration::from_secs(3), output: 60 },
+            limits: Limits {
+                processes: fixture::processes(),
+                time: Duration::from_secs(3),
+                output: 60,
+            },
         };
-        let printed = |text: &str| Printed { text: text.to_owned(), is_cut: false };
         let end = End::Exited(code);
-        program.told(&Ended { end, stdout: printed(stdout), stderr: printed(stderr) })
+        program.told(&Ended { end, stdout: stdout.to_owned(), stderr: stderr.to_owned() })
     }
 
     #[test]

@@ -5,24 +5,38 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::{Finding, Guardrails, ModelWish, Severity};
-use crate::words::Words;
 
-const IDLE_EXECUTION: Words =
-    Words("end_strategy max_concurrency http_retries http_retry_max_wait");
+const IDLE_EXECUTION: &[&str] =
+    &["end_strategy", "max_concurrency", "http_retries", "http_retry_max_wait"];
 
-const IDLE_GUARDRAILS: Words = Words(
-    "per_request_input_tokens_limit session_token_budget run_token_budget daemon_token_budget \
-     daemon_daily_token_budget daemon_daily_cost_budget daemon_weekly_cost_budget \
-     budget_timezone max_iterations autonomous_token_budget autonomous_timeout_seconds \
-     retry_policy circuit_breaker",
-);
+const IDLE_GUARDRAILS: &[&str] = &[
+    "per_request_input_tokens_limit",
+    "session_token_budget",
+    "run_token_budget",
+    "daemon_token_budget",
+    "daemon_daily_token_budget",
+    "daemon_daily_cost_budget",
+    "daemon_weekly_cost_budget",
+    "budget_timezone",
+    "max_iterations",
+    "autonomous_token_budget",
+    "autonomous_timeout_seconds",
+    "retry_policy",
+    "circuit_breaker",
+];
 
-const GUARDRAILS: Words = Words(
-    "max_tokens_per_run max_tool_calls timeout_seconds max_request_limit input_tokens_limit \
-     total_tokens_limit cost_limit",
-);
+const GUARDRAILS: &[&str] = &[
+    "max_tokens_per_run",
+    "max_tool_calls",
+    "timeout_seconds",
+    "max_request_limit",
+    "input_tokens_limit",
+    "total_tokens_limit",
+    "cost_limit",
+];
 
-const MODEL: Words = Words("provider name base_url api_key_env temperature max_tokens");
+const MODEL: &[&str] =
+    &["provider", "name", "base_url", "api_key_env", "temperature", "max_tokens"];
 
 #[derive(Default)]
 pub(crate) struct Fields {
@@ -108,7 +122,7 @@ impl Fields {
                 return ModelWish::default();
             }
         };
-        for key in fields.keys().filter(|key| !MODEL.has(key)) {
+        for key in fields.keys().filter(|key| !MODEL.contains(&key.as_str())) {
             self.warning(&format!("model.{key}"), "it is not supported and does nothing here");
         }
         let mut text = |key| self.text(fields, key, "model.").filter(|text| !text.is_empty());
@@ -156,8 +170,8 @@ impl Fields {
                 return usual;
             }
         };
-        for key in fields.keys().filter(|key| !GUARDRAILS.has(key)) {
-            let words = if IDLE_GUARDRAILS.has(key) {
+        for key in fields.keys().filter(|key| !GUARDRAILS.contains(&key.as_str())) {
+            let words = if IDLE_GUARDRAILS.contains(&key.as_str()) {
                 "it is not supported and does nothing here"
             } else {
                 "it is not known and is ignored"
@@ -195,7 +209,7 @@ impl Fields {
         };
         let counted = ["retries", "output_retries", "tool_timeout_seconds"];
         for key in fields.keys().filter(|key| !counted.contains(&key.as_str())) {
-            let words = if IDLE_EXECUTION.has(key) {
+            let words = if IDLE_EXECUTION.contains(&key.as_str()) {
                 "it is not supported and does nothing here"
             } else {
                 "it is not known and is ignored"

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::options::Options;
 use super::{About, Built, Ground, shortened, text};
-use crate::rest::{self, Exchange};
+use crate::host::{Exchange, HttpClient};
 
 const ANSWER: usize = 100 << 10;
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -55,7 +55,7 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
     Ok(Built::of([Arc::new(HttpRequest { spec: spec.into(), base, methods, headers, requests })]))
 }
 
-pub(in crate::initrunner) fn address(text: &str) -> Result<Url, String> {
+pub(crate) fn address(text: &str) -> Result<Url, String> {
     let url = Url::parse(text.trim()).map_err(|_| format!("{text:?} is no address"))?;
     if !["http", "https"].contains(&url.scheme()) || url.host_str().is_none() {
         return Err(format!("{text:?} is no http or https address"));
@@ -66,7 +66,7 @@ pub(in crate::initrunner) fn address(text: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-pub(in crate::initrunner) fn host(url: &Url) -> String {
+pub(crate) fn host(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
@@ -83,7 +83,7 @@ struct HttpRequest {
     base: Url,
     methods: Vec<String>,
     headers: HeaderMap,
-    requests: rest::Settings,
+    requests: Arc<dyn HttpClient>,
 }
 
 impl HttpRequest {
@@ -140,7 +140,7 @@ impl Tool for HttpRequest {
         };
         Ok(match answered {
             Ok(answered) => {
-                let body = shortened(answered.text(), ANSWER);
+                let body = shortened(answered.text, ANSWER);
                 let words = format!("HTTP {}\n{body}", answered.status);
                 let success = answered.status < 400;
                 ToolOutput { success, output: words, ..ToolOutput::default() }

@@ -15,11 +15,10 @@ use serde_json::{Value, json};
 use super::html::{self, Form};
 use super::options::Options;
 use super::{About, Built, Ground, http, shortened, text};
-use crate::rest::{self, Answered, Exchange};
-use crate::words::Words;
+use crate::host::{Exchange, HttpClient, HttpReply};
 
-pub(super) const KEYS: Words =
-    Words("allowed_domains blocked_domains max_content_bytes timeout_seconds user_agent");
+pub(super) const KEYS: &[&str] =
+    &["allowed_domains", "blocked_domains", "max_content_bytes", "timeout_seconds", "user_agent"];
 
 const MOVES: usize = 5;
 /// Bytes of a page for one byte of what the model reads: markup and scripts take most of it.
@@ -89,7 +88,7 @@ struct Page {
     limit: usize,
     timeout: Duration,
     headers: HeaderMap,
-    requests: rest::Settings,
+    requests: Arc<dyn HttpClient>,
 }
 
 impl Page {
@@ -147,7 +146,7 @@ impl Page {
     }
 
     /// Fetches a page. A move to another host is an error: that is a call of its own, judged like one.
-    async fn fetched(&self, mut url: Url) -> Result<(Url, Answered), String> {
+    async fn fetched(&self, mut url: Url) -> Result<(Url, HttpReply), String> {
         for _ in 0..=MOVES {
             let exchange = Exchange {
                 method: Method::GET,
@@ -171,10 +170,11 @@ impl Page {
         Err(format!("The page has moved more than {MOVES} times"))
     }
 
-    fn told(&self, url: &Url, answered: &Answered) -> Result<String, String> {
+    fn told(&self, url: &Url, answered: &HttpReply) -> Result<String, String> {
         let status = answered.status;
-        let kind = answered.kind.split(';').next().unwrap_or_default().trim().to_lowercase();
-        let page = answered.text();
+        let kind =
+            answered.content_type.split(';').next().unwrap_or_default().trim().to_lowercase();
+        let page = answered.text.clone();
         let is_html = kind.contains("html") || (kind.is_empty() && html::looks_like(&page));
         let is_text = kind.is_empty()
             || kind.starts_with("text/")

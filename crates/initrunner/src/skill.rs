@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::role::{Fields, Finding, ToolEntry, tool_entries};
-use crate::files::{self, Boundary};
-use crate::frontmatter::{self, Reading};
+use serde_json::{Map, Value};
+
+use crate::role::{Fields, Finding, ToolEntry, tool_entries};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoleSkill {
@@ -16,13 +16,19 @@ pub struct RoleSkill {
     pub programs: Vec<String>,
 }
 
-/// Finds a skill: a path relative to the role's directory, or a name in one of `directories`. `may_read` says
-/// why a file must not be read.
+/// A skill's file: front matter and body.
+pub struct SkillDocument {
+    pub keys: Map<String, Value>,
+    pub body: String,
+}
+
+/// Finds a skill: a path relative to the role's directory, or a name in one of `directories`. `read` reads
+/// its file, or says why it must not.
 pub fn load(
     named: &str,
     role_directory: &Path,
     directories: &[PathBuf],
-    may_read: impl Fn(&Path) -> Result<(), String>,
+    read: impl Fn(&Path) -> Result<SkillDocument, String>,
 ) -> Result<RoleSkill, String> {
     let is_path = named.contains('/') || Path::new(named).extension().is_some_and(|it| it == "md");
     let candidates: Vec<PathBuf> = if is_path {
@@ -38,14 +44,10 @@ pub fn load(
     };
     let file = candidates.iter().find(|file| file.is_file());
     let file = file.ok_or_else(|| format!("skill `{named}` was not found"))?;
-    may_read(file)?;
-    let text = files::read(file, Boundary::Anywhere, frontmatter::LIMIT)
-        .map_err(|refusal| refusal.problem(file).to_string())?;
-    let said = |error: frontmatter::Error| format!("{}: {}", file.display(), error.what);
-    let document = frontmatter::parse(&text.text, Reading::Lenient).map_err(said)?;
+    let document = read(file)?;
     let mut fields = Fields::default();
     let tools = tool_entries(document.keys.get("tools"), &mut fields);
-    let name = document.keys.get("name").and_then(serde_json::Value::as_str);
+    let name = document.keys.get("name").and_then(Value::as_str);
     let name = name.map_or_else(|| named.to_owned(), str::to_owned);
     let needed = |key: &str| -> Vec<String> {
         let needed =
@@ -57,7 +59,7 @@ pub fn load(
         name,
         variables: needed("env"),
         programs: needed("bins"),
-        body: document.body.to_owned(),
+        body: document.body,
         tools,
         findings: fields.findings,
     })

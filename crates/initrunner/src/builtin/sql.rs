@@ -15,11 +15,10 @@ use super::options::Options;
 use super::process::{Limits, Program};
 use super::python::{INTERPRETER, missing};
 use super::{About, Built, Ground, shortened, text};
-use crate::process::End;
-use crate::words::Words;
+use crate::host::End;
 
-pub(super) const KEYS: Words =
-    Words("database read_only max_rows max_result_bytes timeout_seconds");
+pub(super) const KEYS: &[&str] =
+    &["database", "read_only", "max_rows", "max_result_bytes", "timeout_seconds"];
 
 const MEMORY: &str = ":memory:";
 /// Time for the interpreter's start; the statement's own time is watched where it runs.
@@ -56,6 +55,7 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
         rows: options.count("max_rows", 100)?,
         cwd: workspace.clone(),
         limits: Limits {
+            processes: Arc::clone(&ground.processes),
             time: options.timeout(10)?,
             output: options.count("max_result_bytes", 102_400)?,
         },
@@ -131,16 +131,16 @@ impl Tool for QueryDatabase {
             args: ["-I", "-S", "-c", SCRIPT].map(Into::into).to_vec(),
             cwd: self.cwd.clone(),
             input: job.to_string().into_bytes(),
-            limits: Limits { time: self.limits.time + STARTING, output: self.limits.output },
+            limits: Limits { time: self.limits.time + STARTING, ..self.limits.clone() },
         };
         let outside: Vec<PathBuf> = self.outside.iter().cloned().collect();
         let written = if self.read_only { &[][..] } else { &outside[..] };
         let confinement =
             context.confinement.with_network(Network::None).reaching(&outside, written);
         let ended = program.run(&confinement, context).await?;
-        let said = ended.stderr.text.trim();
+        let said = ended.stderr.trim();
         if ended.end == End::Exited(0) {
-            let rows = ended.stdout.text.trim_end_matches('\n').to_owned();
+            let rows = ended.stdout.trim_end_matches('\n').to_owned();
             return Ok(ToolOutput::success(shortened(rows, self.limits.output)));
         }
         if ended.end == End::Late || said == "interrupted" {

@@ -1,0 +1,66 @@
+//! Processes and HTTP requests, which the program provides to the tools of a role.
+
+use std::io;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use contract::sandbox::Child;
+use reqwest::header::HeaderMap;
+use reqwest::{Method, Url};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+pub struct Exchange {
+    pub method: Method,
+    pub url: Url,
+    pub headers: HeaderMap,
+    pub body: Option<Vec<u8>>,
+    /// The reply is cut at this number of bytes.
+    pub limit: usize,
+    pub timeout: Duration,
+}
+
+pub struct HttpReply {
+    pub status: u16,
+    pub content_type: String,
+    pub location: String,
+    pub text: String,
+}
+
+#[async_trait]
+pub trait HttpClient: Send + Sync {
+    /// Sends one request. Refuses private addresses that the user has not named, and follows no
+    /// redirect. Errors are for the model.
+    async fn exchange(&self, exchange: Exchange) -> Result<HttpReply, String>;
+
+    /// A text with the values of `${NAME}`; one that is not set stays as it is written.
+    fn expand(&self, text: &str) -> String;
+}
+
+pub struct RunLimits<'a> {
+    /// Bytes kept of each stream.
+    pub output: usize,
+    pub deadline: Instant,
+    pub cancel: &'a CancellationToken,
+}
+
+#[derive(Debug)]
+pub struct Ended {
+    pub end: End,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// With this exit code; 128 plus the signal's number if a signal ended it.
+    Exited(i32),
+    Late,
+    Cancelled,
+}
+
+#[async_trait]
+pub trait ProcessRunner: Send + Sync {
+    /// Runs a process to its end within limits. Kills it and all that it started when dropped.
+    async fn run(&self, child: Child, input: &[u8], limits: RunLimits<'_>) -> io::Result<Ended>;
+}

@@ -1,0 +1,11 @@
+//! Roles as InitRunner writes them: their files, their built-in tools, and the agents of other
+//! programs that they delegate to. The program provides processes and HTTP through [`host`].
+
+pub mod builtin;
+pub mod final_result;
+pub mod host;
+mod python_text;
+pub mod remote;
+pub mod role;
+pub mod skill;
+pub mod variables;
