@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use plugins::initrunner::RoleFacts;
 use plugins::initrunner::custom::{Depth, RolePython, Wanted, plugin};
 use plugins::initrunner::registry::Types;
-use plugins::initrunner::role::{Role, ToolEntry};
 use plugins::plugin::PluginSettings;
 use serde_json::json;
 
@@ -34,13 +34,22 @@ fn warm_call(rig: &Rig, report: &mut Report) {
     let directory = rig.directory.path().join("role");
     fs::create_dir_all(&directory).expect("a directory");
     fs::write(directory.join("say_tools.py"), MODULE).expect("a file");
-    let role = Role { name: "sayer".into(), file: directory.join("role.yaml"), ..Role::default() };
+    let (file, imports) = (directory.join("role.yaml"), json!({"allowed": [], "blocked": null}));
+    let role = RoleFacts {
+        name: "sayer",
+        description: "",
+        prompt: "",
+        file: &file,
+        imports: &imports,
+        tools: Vec::new(),
+        tool_time: None,
+        is_strict: true,
+    };
     let fields = json!({"type": "custom", "module": "say_tools", "config": {"a": 1}});
-    let fields = fields.as_object().expect("a mapping").clone();
-    let entry = ToolEntry { kind: "custom".into(), fields };
+    let entry = fields.as_object().expect("a mapping");
     let wanted = Wanted {
         role: &role,
-        entries: vec![&entry],
+        entries: vec![entry],
         types: Types::default(),
         sites: Vec::new(),
         depth: Depth::Run,
