@@ -12,7 +12,9 @@ mod mcp;
 mod role;
 
 pub(crate) use chat::ChatArgs;
-pub(crate) use extend::{AgentsCommand, CommandCommand, HooksCommand, PluginCommand};
+pub(crate) use extend::{
+    AgentsCommand, CommandCommand, HooksCommand, PluginCommand, PluginNewArgs, PluginTestArgs,
+};
 pub(crate) use look::{
     ApiCommand, ConfigCommand, Direction, Indexes, LogsCommand, ModelOrder, ModelsCommand,
     ToolsCommand,
@@ -23,7 +25,7 @@ pub(crate) use manage::{
     ThinkingStyle, TrustArgs,
 };
 pub(crate) use mcp::{McpAddArgs, McpCommand, McpLoginArgs, McpScope};
-pub(crate) use role::{InitArgs, RunArgs, RunFormat, Template};
+pub(crate) use role::{RunArgs, RunFormat};
 
 /// An AI coding assistant for the terminal.
 #[derive(Debug, Parser)]
@@ -174,8 +176,6 @@ pub(crate) enum Command {
         /// The file, or its directory
         role: PathBuf,
     },
-    /// Write the beginning of a tool, role, plugin or skill; overwrites nothing
-    Init(InitArgs),
     /// Watch a whole task with the built-in model, on a copy of a small project
     Demo,
     /// Show the configuration
@@ -200,7 +200,7 @@ pub(crate) enum Command {
     /// Look at conversation logs
     #[command(subcommand)]
     Logs(LogsCommand),
-    /// List plugins, look at them, and switch them on and off
+    /// Write, test and look at plugins, and switch them on and off
     #[command(visible_alias = "plugins")]
     Plugin {
         #[command(subcommand)]

@@ -6,7 +6,6 @@ mod config;
 mod contributions;
 mod demo;
 mod hooks;
-mod init;
 mod interactive;
 mod logs;
 mod mcp;
@@ -181,7 +180,6 @@ fn dispatch(assembly: &Assembly, command: Command) -> Outcome {
         Command::Chat(args) => asynchronously(chat::run(assembly, &args)),
         Command::Run(args) => asynchronously(role::run(assembly, &args)),
         Command::Validate { role } => asynchronously(role::validate(assembly, &role)),
-        Command::Init(args) => init::run(assembly, &args),
         Command::Demo => asynchronously(demo::run(assembly)),
         Command::Config { command } => config::run(assembly, command),
         Command::Api(command) => asynchronously(api::run(assembly, &command)),

@@ -2,10 +2,16 @@
 
 use std::path::PathBuf;
 
-use clap::Subcommand;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Args, Subcommand};
+use plugin_kit::template::TEMPLATES;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PluginCommand {
+    /// Write a plugin to begin with, and a test of it; overwrites nothing
+    New(PluginNewArgs),
+    /// Check a plugin, run the examples of its tools, and play the scenarios in its `tests`
+    Test(PluginTestArgs),
     /// List plugins, those that are off or not trusted too
     List,
     /// Print what is known of a plugin
@@ -30,6 +36,39 @@ pub(crate) enum PluginCommand {
         /// Its name
         name: String,
     },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PluginNewArgs {
+    /// Its name, which is also the name of its directory
+    pub(crate) name: String,
+    /// What it adds, and for which system it is written
+    #[arg(long, default_value = "tool", value_parser = plugin_kinds())]
+    pub(crate) kind: String,
+    /// The directory to write it to; this one if none is named
+    #[arg(long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PluginTestArgs {
+    /// The plugin's directory
+    #[arg(default_value = ".", value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// Write the events of each scenario to `tests/NAME.events.jsonl`, which later runs compare
+    #[arg(long)]
+    pub(crate) update: bool,
+    /// Also write the results as JUnit XML
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+}
+
+fn plugin_kinds() -> PossibleValuesParser {
+    TEMPLATES
+        .iter()
+        .map(|it| PossibleValue::new(it.kind).help(it.description))
+        .collect::<Vec<_>>()
+        .into()
 }
 
 #[derive(Debug, Subcommand)]

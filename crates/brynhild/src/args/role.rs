@@ -38,30 +38,3 @@ pub(crate) enum RunFormat {
     /// Words for people
     Rich,
 }
-
-#[derive(Args, Clone, Debug)]
-pub(crate) struct InitArgs {
-    /// What to begin with
-    #[arg(long, value_name = "TEMPLATE")]
-    pub(crate) template: Template,
-    /// Its name
-    #[arg(long, value_name = "NAME")]
-    pub(crate) name: String,
-    /// The directory to write it to; this one where none is named
-    #[arg(long, value_name = "DIR")]
-    pub(crate) output: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Template {
-    /// A Python module whose functions are tools of a role
-    Tool,
-    /// A role with tools for an HTTP interface
-    Api,
-    /// A role with built-in tools
-    Role,
-    /// A plugin with a tool and a command
-    Plugin,
-    /// A skill
-    Skill,
-}

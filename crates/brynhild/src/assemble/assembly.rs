@@ -104,9 +104,13 @@ impl Assembly {
     }
 
     pub(crate) async fn adopt(&self, host: Host) -> Result<(), Problem> {
-        let python = HostedPython::new(self, host)?;
-        self.parts.python.get_or_init(|| python);
+        self.use_python(HostedPython::new(self, host)?);
         self.workers(Missing::Install).await.map(|_| ())
+    }
+
+    /// Sets the Python host, unless there is one.
+    pub(crate) fn use_python(&self, python: HostedPython) {
+        self.parts.python.get_or_init(|| python);
     }
 
     pub(crate) fn trusted_roots(&self) -> &Arc<TrustedRoots> {

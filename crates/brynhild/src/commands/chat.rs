@@ -131,16 +131,16 @@ fn check_target(args: &ChatArgs) -> Result<(), Problem> {
     Ok(())
 }
 
-struct TypedPrompt {
-    prompt: PromptSource,
+pub(super) struct TypedPrompt {
+    pub(super) prompt: PromptSource,
     /// The skill that the prompt activates.
-    skill: Option<Skill>,
+    pub(super) skill: Option<Skill>,
     /// True if the prompt is the text of a typed command.
     is_command: bool,
 }
 
 /// Reads the prompt; none if it was a command that is done.
-async fn typed_prompt(
+pub(super) async fn typed_prompt(
     assembly: &Assembly,
     args: &ChatArgs,
 ) -> Result<Option<TypedPrompt>, Problem> {

@@ -1,10 +1,11 @@
 //! `demo`: a whole task with the built-in model, through the real loop, tools, policy and sandbox.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use contract::event::Input;
+use plugin_kit::workspace::fresh_directory;
 use providers::script::BUNDLED;
 use serde_json::Value;
 
@@ -57,23 +58,4 @@ fn check_python(run: &RunContext) -> Result<(), Problem> {
     }
     Err(Problem::misuse("the demo works on a project in Python, and there is no `python3` in PATH")
         .hint("install Python 3, or go straight to `brynhild chat PROMPT` with a model"))
-}
-
-/// Creates a directory that did not exist, so that no other user could have prepared it.
-fn fresh_directory(temp: &Path) -> Result<PathBuf, Problem> {
-    let temp = temp.canonicalize()?;
-    for number in 0..1000_u32 {
-        let directory = temp.join(format!("brynhild-demo-{}-{number}", std::process::id()));
-        match fs::create_dir(&directory) {
-            Ok(()) => return Ok(directory),
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(error) => {
-                return Err(Problem::failed(format!(
-                    "cannot create {}: {error}",
-                    directory.display()
-                )));
-            }
-        }
-    }
-    Err(Problem::failed(format!("no free name for a directory in {}", temp.display())))
 }

@@ -1,6 +1,8 @@
-//! `plugin`: lists, shows and checks plugins, and switches them on and off.
+//! `plugin`: creates, lists, shows and checks plugins, and switches them on and off.
 
+mod new;
 mod parts;
+mod testing;
 
 use std::path::{Path, PathBuf};
 
@@ -13,18 +15,21 @@ use plugins::state;
 use serde_json::{Map, Value, json};
 use tools::tool_search;
 
-use super::{print_problems, text};
-use crate::args::PluginCommand;
+use super::{print_problems, role, text};
+use crate::args::{Global, PluginCommand};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp;
 use crate::assemble::plugin_env;
 use crate::assemble::run_context::RunContext;
+use crate::assemble::workers;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::plugin_switch::{Switch, not_found, switch};
 use crate::output;
 
 pub(crate) async fn run(assembly: &Assembly, command: &PluginCommand) -> Outcome {
     match command {
+        PluginCommand::New(args) => new::run(assembly, args),
+        PluginCommand::Test(args) => testing::run(assembly, args).await,
         PluginCommand::List => list(assembly, &foreign(assembly).await?),
         PluginCommand::Show { name } => show(assembly, name, &foreign(assembly).await?),
         PluginCommand::Validate { path } => validate(assembly, path).await,
@@ -191,24 +196,42 @@ fn show_foreign(run: &RunContext, plugin: &Listed) -> Outcome {
     Ok(Exit::Done)
 }
 
-async fn validate(assembly: &Assembly, path: &Path) -> Outcome {
+/// The plugins at a path that was named, after a check.
+pub(super) enum Examined {
+    Own(Box<Validation>),
+    Foreign(Vec<Listed>),
+}
+
+pub(super) async fn examine(assembly: &Assembly, path: &Path) -> Result<Examined, Problem> {
     let mut directory = assembly.environment.cwd.join(path);
     if !directory.exists()
         && let Some(plugin) = path.to_str().and_then(|name| assembly.plugins().get(name))
     {
         directory.clone_from(&plugin.root);
     }
-    let shown = path.display().to_string();
     let foreign = foreign_plugins(assembly, path, &directory).await?;
     if !foreign.is_empty() {
-        return validate_foreign(assembly, &shown, &foreign);
+        return Ok(Examined::Foreign(foreign));
     }
     let mut validation = manifest::validate(&directory);
     let root = directory.parent().filter(|_| directory.is_file()).unwrap_or(&directory);
     if validation.manifest.is_some() {
         parts::check(assembly, &root.canonicalize()?, &mut validation).await?;
     }
-    let Validation { errors, warnings, manifest } = validation;
+    Ok(Examined::Own(Box::new(validation)))
+}
+
+async fn validate(assembly: &Assembly, path: &Path) -> Outcome {
+    if let Some(file) = testing::role_file(&assembly.environment.cwd.join(path)) {
+        let global = Global { role_file: Some(file.clone()), ..assembly.global.clone() };
+        let there = RunContext::again(global, assembly.environment.clone())?;
+        return role::validate(&Assembly::new(there), &file).await;
+    }
+    let shown = path.display().to_string();
+    let Validation { errors, warnings, manifest } = match examine(assembly, path).await? {
+        Examined::Own(validation) => *validation,
+        Examined::Foreign(plugins) => return validate_foreign(assembly, &shown, &plugins),
+    };
     let texts = |faults: &[Fault]| faults.iter().map(|it| it.what.clone()).collect::<Vec<_>>();
     let data = json!({
         "path": shown,
@@ -251,16 +274,21 @@ async fn foreign_plugins(
         _ => vec![directory.clone()],
     };
     let there = Assembly::new(RunContext::again(global, assembly.environment.clone())?);
+    there.use_python(workers::quiet_host(&there)?);
     let mut listed = foreign(&there).await?;
     listed.retain(|it| Path::new(&it.path).starts_with(&directory));
     Ok(listed)
 }
 
-fn validate_foreign(run: &RunContext, path: &str, plugins: &[Listed]) -> Outcome {
+/// The lines of reports about ignored parts.
+fn ignored(plugins: &[Listed]) -> impl Iterator<Item = &String> {
     let is_ignored = |line: &&String| line.starts_with("ignored") || line.contains(" ignored");
+    plugins.iter().flat_map(|it| &it.report).filter(is_ignored)
+}
+
+fn validate_foreign(run: &RunContext, path: &str, plugins: &[Listed]) -> Outcome {
     let errors: Vec<&str> = plugins.iter().filter_map(|it| it.failure.as_deref()).collect();
-    let warnings: Vec<&String> =
-        plugins.iter().flat_map(|it| &it.report).filter(is_ignored).collect();
+    let warnings: Vec<&String> = ignored(plugins).collect();
     let data = json!({
         "path": path,
         "valid": errors.is_empty(),

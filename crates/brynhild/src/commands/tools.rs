@@ -64,7 +64,7 @@ async fn list(assembly: &Assembly, whole: bool) -> Outcome {
     assembly.report(&data, output::table(rows))
 }
 
-fn call(name: &str, args: Value) -> ToolCall {
+pub(super) fn call(name: &str, args: Value) -> ToolCall {
     ToolCall { id: CallId("exec-1".to_owned()), name: name.to_owned(), args, opaque: None }
 }
 
@@ -95,11 +95,30 @@ async fn exec(assembly: &Assembly, name: &str, input: &str) -> Outcome {
     if !args.is_object() {
         return Err(Problem::misuse("`--input` must be a JSON object"));
     }
+    let is_stream = assembly.format() == OutputFormat::StreamJson;
+    let mut view: Box<dyn View> =
+        if is_stream { Box::new(StreamJson::new()) } else { Box::new(Quiet::new(assembly)) };
+    let verdict = call_once(assembly, call(name, args), view.as_mut()).await?;
+    if !is_stream {
+        show(assembly, &verdict)?;
+    }
+    Ok(match verdict.exit() {
+        Exit::Done if verdict.has_failed_call => Exit::Failed,
+        exit => exit,
+    })
+}
+
+/// Runs one call in a conversation without a model.
+pub(super) async fn call_once(
+    assembly: &Assembly,
+    call: ToolCall,
+    view: &mut dyn View,
+) -> Result<Verdict, Problem> {
     let root = assembly.root()?.to_owned();
-    let setup = Setup::for_single_call(assembly, &root, name).await?;
+    let setup = Setup::for_single_call(assembly, &root, &call.name).await?;
     // A tool that the mode does not offer reports that itself.
-    if setup.registry.get(name).is_none()
-        && let Err(problem) = find(&setup.registry.specs(), name)
+    if setup.registry.get(&call.name).is_none()
+        && let Err(problem) = find(&setup.registry.specs(), &call.name)
     {
         setup.background.close().await;
         return Err(problem);
@@ -113,20 +132,9 @@ async fn exec(assembly: &Assembly, name: &str, input: &str) -> Outcome {
     let opening = Opening { log: Arc::new(Unsaved), beginning, snapshots: None };
     let background = setup.background.clone();
     let conversation = setup.open(assembly, &root, None, opening)?;
-    let input = Input::Call(call(name, args));
-    let is_stream = assembly.format() == OutputFormat::StreamJson;
-    let mut view: Box<dyn View> =
-        if is_stream { Box::new(StreamJson::new()) } else { Box::new(Quiet::new(assembly)) };
-    let shown = frontends::run(conversation, input, view.as_mut()).await;
+    let shown = frontends::run(conversation, Input::Call(call), view).await;
     background.close().await;
-    let verdict = shown?;
-    if !is_stream {
-        show(assembly, &verdict)?;
-    }
-    Ok(match verdict.exit() {
-        Exit::Done if verdict.has_failed_call => Exit::Failed,
-        exit => exit,
-    })
+    Ok(shown?)
 }
 
 fn show(run: &RunContext, verdict: &Verdict) -> std::io::Result<()> {

@@ -3,7 +3,6 @@
 mod api;
 mod builtin;
 mod delegation;
-mod init;
 mod roles;
 mod runs;
 mod web;

@@ -27,6 +27,7 @@ mod lmao;
 mod mcp;
 mod network;
 mod permissions;
+mod plugin_kit;
 mod plugins;
 mod probes;
 mod providers;

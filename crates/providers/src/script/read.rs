@@ -3,11 +3,14 @@
 use std::path::Path;
 
 use contract::text::visible;
-use files::yaml::tree::Node;
+use files::yaml::tree::{Content, Node};
 use files::yaml::{self, Malformed, Options};
 
 use super::scenario::{Expect, Fault, FaultKind, Scenario, TextMatch, Turn, WhenExhausted};
 use super::template;
+
+/// The keys for `plugin test`, which the model does not use.
+const TEST_KEYS: [&str; 6] = ["prompt", "files", "config", "role", "agent", "expect"];
 
 /// The error of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,7 +46,10 @@ pub fn parse(name: &str, yaml: &str) -> Result<Scenario, ScenarioError> {
         problem,
     };
     let malformed = |error: Malformed| fail(Some(error.line), explain(&error));
-    let tree = yaml::parse(yaml, Options::default()).map_err(malformed)?;
+    let mut tree = yaml::parse(yaml, Options::default()).map_err(malformed)?;
+    if let Content::Map(entries) = &mut tree.content {
+        entries.retain(|(key, _)| !TEST_KEYS.contains(&key.as_str()));
+    }
     let mut scenario: Scenario = tree.to_type().map_err(malformed)?;
     let turns = tree.get("turns").map(Node::items).unwrap_or_default();
     for (turn, node) in scenario.turns.iter_mut().zip(turns) {

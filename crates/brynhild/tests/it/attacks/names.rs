@@ -104,7 +104,7 @@ fn repository_names_cannot_control_the_terminal() {
     for args in [
         &["skill", "show", "s1"][..],
         &["models", "aliases"],
-        &["init", "--template", "skill", "--name", "one"],
+        &["plugin", "new", "one", "--kind", "skill"],
         &["mcp", "add", "--scope", "project", "m", "--", "/bin/true"],
         &["mcp", "remove", "m"],
     ] {

@@ -1,0 +1,9 @@
+//! The kit for authors of plugins: beginnings of plugins, and tests of them. Does not load or run a
+//! plugin; the binary does, and passes in the results.
+
+pub mod case;
+pub mod example;
+pub mod golden;
+pub mod report;
+pub mod template;
+pub mod workspace;
