@@ -12,7 +12,7 @@ from brynhild_host.channel import Channel, TooLong, from_text
 from brynhild_host.failures import Refused, named, text_of, traceback_of
 
 PROTOCOL = 1
-DIALECTS = ("brynhild", "initrunner", "lmao")
+DIALECTS = ("batch", "brynhild", "initrunner", "lmao")
 
 PLUGIN_RAISED = -32000
 UNKNOWN_METHOD = -32601

@@ -1,5 +1,6 @@
 //! Describes plugins: from the cache, or by asking their Python.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,8 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::adapter::adapter;
+use crate::batch;
 use crate::description::{Answer, Complaint, Described};
 use crate::interpreter::KnownInterpreter;
 use crate::session::{Bounds, RequestError};
@@ -82,8 +85,13 @@ pub(crate) async fn describe_all(
     }
     let mut described: Vec<Option<Described>> =
         cached.into_iter().map(|cached| cached.described).collect();
-    let unknown: Vec<usize> =
-        (0..plugins.len()).filter(|&index| described[index].is_none()).collect();
+    let unknown = |described: &[Option<Described>]| -> Vec<usize> {
+        (0..plugins.len()).filter(|&index| described[index].is_none()).collect()
+    };
+    if unknown(&described).len() > IDLE_WORKERS_LIMIT {
+        describe_together(workers, plugins, &mut described).await;
+    }
+    let unknown = unknown(&described);
     let is_many = unknown.len() > IDLE_WORKERS_LIMIT;
     let work = unknown.into_iter().map(|index| async move {
         let answer = describe_one(workers, &plugins[index], missing).await;
@@ -100,6 +108,29 @@ pub(crate) async fn describe_all(
     }
     workers.host.cache.save();
     described.into_iter().flatten().collect()
+}
+
+/// Describes those that are not described yet and need no worker of their own for it.
+async fn describe_together(
+    workers: &Workers,
+    plugins: &[SharedPlugin],
+    described: &mut [Option<Described>],
+) {
+    let Ok(seen) = workers.host.shared().await else { return };
+    let unknown = described.iter().zip(plugins).enumerate();
+    let unknown = unknown.filter(|(_, (described, _))| described.is_none());
+    let unknown: Vec<_> = unknown.map(|(index, (_, plugin))| (index, plugin)).collect();
+    // Listed before they are read: a change in between is noticed the next time.
+    let files: Vec<_> = unknown.iter().map(|(index, plugin)| (*index, plugin.files())).collect();
+    let mut files: BTreeMap<_, _> = files.into_iter().collect();
+    for (index, answer) in batch::describe(&workers.host, &unknown).await {
+        let facts = plugins[index].facts();
+        if let Some(files) = files.remove(&index).flatten() {
+            let process = workers.host.keep(adapter(facts), (facts, &seen, &files), &answer);
+            workers.remember_files(facts, &process);
+        }
+        described[index] = Some(Described::read(facts, answer));
+    }
 }
 
 async fn describe_one(workers: &Workers, plugin: &SharedPlugin, missing: Missing) -> Described {

@@ -6,6 +6,7 @@
 //! whether a call may run.
 
 mod adapter;
+mod batch;
 mod cache;
 mod conversation;
 mod describe;

@@ -292,7 +292,7 @@ impl Worker {
             .map_err(|error| WorkerError::Unready(error.to_string()))
     }
 
-    fn initialize(&self) -> Initialize<'_> {
+    pub(crate) fn initialize(&self) -> Initialize<'_> {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let (plugin, settings) = (self.facts(), &self.host.settings);
         let left_out = self.host.left_out(plugin);
@@ -318,7 +318,7 @@ impl Worker {
 }
 
 /// The arguments of Python: it takes nothing from its surroundings, and speaks UTF-8.
-fn arguments(interpreter: &Interpreter, payload: &Path, data: &Path) -> Vec<OsString> {
+pub(crate) fn arguments(interpreter: &Interpreter, payload: &Path, data: &Path) -> Vec<OsString> {
     let mut args: Vec<OsString> = ["-I", "-X", "utf8"].map(Into::into).into();
     let compiled = payload.join(format!("__pycache__/worker.cpython-3{}.pyc", interpreter.minor));
     if !compiled.exists() {

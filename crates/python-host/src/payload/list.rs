@@ -11,6 +11,7 @@ macro_rules! files {
 
 files![
     "adapters/__init__.py",
+    "adapters/batch.py",
     "adapters/brynhild/__init__.py",
     "adapters/brynhild/bridge.py",
     "adapters/brynhild/loading.py",

@@ -75,3 +75,34 @@ fn plugin_show_lists_tools_with_parameters() {
     assert!((600..6000).contains(&tokens), "{tokens}");
     assert_eq!(data["tools"], json!(["all"]), "what the manifest says stays");
 }
+
+#[test]
+fn new_plugins_are_described_together_yet_apart() {
+    let server = ModelServer::start([Reply::text("hi")]);
+    let project = project_with(&server).env("SECRET_OF_ONE", "s3cret");
+    let describes = "description = str(os.environ.get('SECRET_OF_ONE')) + str(len(shared))";
+    for index in 0..10 {
+        let name = format!("one-{index}");
+        let text = tool(&name, "return ToolResult(True, '')");
+        let text = text.replace(&format!("description = \"Tries {name}\""), describes).replace(
+            "class Tool",
+            "import brynhild\nshared = brynhild.__dict__.setdefault('shared', [])\nshared.append(1)\n\n\nclass Tool",
+        );
+        plugin(&project, &name, &[("tools/it.py", &text)]);
+    }
+    plugin(&project, "raises", &[("tools/it.py", "raise RuntimeError('no good')\n")]);
+    plugin(&project, "ends", &[("tools/it.py", "import os\nos._exit(3)\n")]);
+    project.config_more("plugins:\n  one-7:\n    sandbox: {env: [SECRET_OF_ONE]}\n");
+    let listed = project.brynhild(&["tools", "list", "--json"]);
+    let tools = listed.json();
+    let description = |name: &str| {
+        let mut tools = tools.as_array().unwrap().iter();
+        let found = tools.find(|tool| tool["name"] == name);
+        found.unwrap_or_else(|| panic!("{name}: {listed}"))["description"].clone()
+    };
+    for index in 0..10 {
+        let expected = if index == 7 { "s3cret1" } else { "None1" };
+        assert_eq!(description(&format!("one-{index}")), expected, "{listed}");
+    }
+    assert!(listed.stderr.contains("no good") && listed.stderr.contains("ends"), "{listed}");
+}
