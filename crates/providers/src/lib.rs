@@ -34,6 +34,7 @@ use catalog::{Vendor, Wire};
 use endpoint::Endpoint;
 use failure::Origin;
 use http::{Headers, Http};
+use openai_chat::{Address, OpenaiChat};
 
 pub use http::Timeouts;
 
@@ -96,6 +97,7 @@ pub fn connect(instance: Instance) -> Result<Arc<dyn Provider>, ProviderError> {
     let base_url = instance.base_url.as_ref().or(vendor.base_url.as_ref());
     let endpoint = parse_endpoint(vendor, base_url.map_or("", String::as_str))?;
     let headers = headers(&instance)?;
+    let is_configured = instance.base_url.is_some();
     let http = |endpoint: Endpoint| {
         let (timeouts, witness) = (instance.timeouts, instance.witness.clone());
         let origin = origin(instance, &endpoint);
@@ -107,7 +109,8 @@ pub fn connect(instance: Instance) -> Result<Arc<dyn Provider>, ProviderError> {
         }
         Wire::Ollama => Arc::new(ollama::Ollama::new(vendor, http(ollama::normalize(endpoint)))),
         Wire::OpenaiChat | Wire::Script | Wire::Plugin => {
-            Arc::new(openai_chat::OpenaiChat::new(vendor, http(openai_chat::normalize(endpoint))))
+            let address = if is_configured { Address::Configured } else { Address::Vendor };
+            Arc::new(OpenaiChat::new(vendor, address, http(openai_chat::normalize(endpoint))))
         }
     })
 }

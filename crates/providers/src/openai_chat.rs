@@ -17,16 +17,18 @@ use crate::endpoint::Endpoint;
 use crate::http::Http;
 use crate::reply::receive;
 use decode::ChatDecoder;
+pub(crate) use encode::Address;
 
 pub(crate) struct OpenaiChat {
     vendor: &'static Vendor,
+    address: Address,
     http: Http,
     memos: Memos,
 }
 
 impl OpenaiChat {
-    pub(crate) fn new(vendor: &'static Vendor, http: Http) -> Self {
-        Self { vendor, http, memos: Memos::default() }
+    pub(crate) fn new(vendor: &'static Vendor, address: Address, http: Http) -> Self {
+        Self { vendor, address, http, memos: Memos::default() }
     }
 }
 
@@ -64,7 +66,7 @@ impl Provider for OpenaiChat {
     }
 
     async fn stream(&self, request: Request) -> Result<ReplyStream, ProviderError> {
-        let body = encode::body(&self.vendor.quirks, &request, &self.memos);
+        let body = encode::body(&self.vendor.quirks, self.address, &request, &self.memos);
         let delivery: Delivery = request.delivery;
         let response = self.http.post("/chat/completions", body, delivery).await?;
         let decoder = ChatDecoder::new(self.http.origin.clone());

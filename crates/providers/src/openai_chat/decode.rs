@@ -28,6 +28,7 @@ impl ChatDecoder {
                 origin,
                 id: None,
                 details: Vec::new(),
+                field: None,
                 calls: Vec::new(),
                 usage: None,
                 stop: None,
@@ -69,6 +70,8 @@ struct Answer {
     origin: Arc<Origin>,
     id: Option<String>,
     details: Vec<Value>,
+    /// The field in which the text of the reasoning arrived.
+    field: Option<&'static str>,
     calls: Vec<PartialCall>,
     usage: Option<Value>,
     stop: Option<StopReason>,
@@ -165,13 +168,15 @@ impl Answer {
 
     fn reasoning(&mut self, piece: &Piece<'_>, out: &mut Deltas) {
         let among_parts = piece.content.as_ref().map(|content| content.thinking.as_str());
-        let mut spoken = [
-            words(piece.reasoning.as_ref()),
-            words(piece.reasoning_content.as_ref()),
-            among_parts.unwrap_or_default(),
+        let (field, mut spoken) = [
+            (Some("reasoning"), words(piece.reasoning.as_ref())),
+            (Some("reasoning_content"), words(piece.reasoning_content.as_ref())),
+            (None, among_parts.unwrap_or_default()),
         ]
         .into_iter()
-        .find(|text| !text.is_empty());
+        .find(|(_, text)| !text.is_empty())
+        .unzip();
+        self.field = field.flatten().or(self.field);
         if let Some(Value::Array(items)) = &piece.reasoning_details {
             for item in items {
                 out.progress();
@@ -188,9 +193,12 @@ impl Answer {
         }
     }
 
+    /// Adds the name of the field in which the text of the reasoning arrived to its details.
     fn flush_details(&mut self, out: &mut Deltas) {
-        if !self.details.is_empty() {
-            out.push(Delta::ThinkingOpaque(Value::Array(std::mem::take(&mut self.details))));
+        let mut details = std::mem::take(&mut self.details);
+        details.extend(self.field.take().map(Value::from));
+        if !details.is_empty() {
+            out.push(Delta::ThinkingOpaque(Value::Array(details)));
         }
     }
 

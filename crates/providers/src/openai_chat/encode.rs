@@ -11,8 +11,17 @@ use serde_json::{Map, Value, json};
 use crate::body::{Memos, arguments_object, chat, json_bytes, merge, separate};
 use crate::catalog::{CallIds, LevelStyle, Quirks};
 
+/// The address to which requests are sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Address {
+    /// The vendor's own.
+    Vendor,
+    /// One that the instance names by `base_url`.
+    Configured,
+}
+
 /// The body of a request.
-pub(super) fn body(quirks: &Quirks, request: &Request, memos: &Memos) -> Vec<u8> {
+pub(super) fn body(quirks: &Quirks, address: Address, request: &Request, memos: &Memos) -> Vec<u8> {
     let mut head = Map::new();
     head.insert("model".into(), json!(request.model));
     head.insert(quirks.max_tokens_field.clone(), json!(request.max_tokens));
@@ -29,7 +38,7 @@ pub(super) fn body(quirks: &Quirks, request: &Request, memos: &Memos) -> Vec<u8>
     if !request.tools.is_empty() && !head.contains_key("tool_choice") {
         head.insert("tool_choice".into(), json!("auto"));
     }
-    let echo = Echo::choose(quirks, &request.reasoning_format);
+    let echo = Echo::choose(quirks, address, &request.reasoning_format);
     let ids = quirks.call_ids;
     let format = format!("{}{}", echo.format_key(), ids.format_key());
     let append = |out: &mut Vec<u8>, before: Option<&Entry>, entry: &Entry| {
@@ -69,6 +78,8 @@ pub(super) enum Echo<'a> {
         /// True if `reasoning_details` is sent with it.
         details: bool,
     },
+    /// In the fields in which it arrived.
+    Received,
     /// As text before the answer, in tags.
     Tags,
     /// Not at all.
@@ -77,14 +88,17 @@ pub(super) enum Echo<'a> {
 
 impl<'a> Echo<'a> {
     /// Chooses by the configuration and the vendor.
-    pub(super) fn choose(quirks: &'a Quirks, format: &str) -> Self {
+    pub(super) fn choose(quirks: &'a Quirks, address: Address, format: &str) -> Self {
         let details = quirks.reasoning_details;
         let field = |name: &'a str| Self::Field { name, details };
         match (format, quirks.reasoning_field.as_deref()) {
             ("thinking_tags", _) => Self::Tags,
-            ("reasoning_field", name) => field(name.unwrap_or("reasoning")),
-            ("none", _) | (_, None) => Self::Nothing,
+            ("reasoning_field", None | Some("none" | "received")) => field("reasoning"),
+            ("none", _) | (_, Some("none")) => Self::Nothing,
+            (_, Some("received")) => Self::Received,
             (_, Some(name)) => field(name),
+            (_, None) if address == Address::Configured => Self::Received,
+            (_, None) => Self::Nothing,
         }
     }
 
@@ -93,6 +107,7 @@ impl<'a> Echo<'a> {
         match self {
             Self::Field { name, details: true } => format!("openai_chat {name} details"),
             Self::Field { name, .. } => format!("openai_chat {name}"),
+            Self::Received => "openai_chat received".into(),
             Self::Tags => "openai_chat <thinking>".into(),
             Self::Nothing => "openai_chat".into(),
         }
@@ -149,14 +164,17 @@ fn assistant(reply: &Reply, echo: &Echo<'_>, ids: CallIds) -> Value {
         (false, _) => Value::String(text),
     };
     message.insert("content".into(), content);
-    if let Echo::Field { name, details } = echo {
-        if !thinking.is_empty() {
-            message.insert((*name).to_owned(), json!(thinking));
-        }
-        let structured = structured_reasoning(reply);
-        if *details && !structured.is_empty() {
-            message.insert("reasoning_details".into(), Value::Array(structured));
-        }
+    let (field, has_details) = match echo {
+        Echo::Field { name, details } => (Some(*name), *details),
+        Echo::Received => (received_reasoning(reply).find_map(Value::as_str), true),
+        Echo::Tags | Echo::Nothing => (None, false),
+    };
+    if let Some(field) = field.filter(|_| !thinking.is_empty()) {
+        message.insert(field.to_owned(), json!(thinking));
+    }
+    let details: Vec<&Value> = received_reasoning(reply).filter(|it| !it.is_string()).collect();
+    if has_details && !details.is_empty() {
+        message.insert("reasoning_details".into(), json!(details));
     }
     if !calls.is_empty() {
         message.insert("tool_calls".into(), Value::Array(calls));
@@ -164,12 +182,13 @@ fn assistant(reply: &Reply, echo: &Echo<'_>, ids: CallIds) -> Value {
     Value::Object(message)
 }
 
-fn structured_reasoning(reply: &Reply) -> Vec<Value> {
+/// The structured reasoning of a reply, and the names of the fields in which its text arrived.
+fn received_reasoning(reply: &Reply) -> impl Iterator<Item = &Value> {
     let lists = reply.parts.iter().filter_map(|part| match part {
-        Part::Thinking { opaque: Some(Value::Array(items)), .. } => Some(items.clone()),
+        Part::Thinking { opaque: Some(Value::Array(items)), .. } => Some(items),
         Part::Thinking { .. } | Part::Text { .. } | Part::Call(_) => None,
     });
-    lists.flatten().collect()
+    lists.flatten()
 }
 
 fn encode_call(call: &ToolCall, ids: CallIds) -> Value {

@@ -6,7 +6,7 @@ use contract::provider::{Delivery, Delta, Failure, ReasoningLevel};
 use serde_json::{Value, json};
 
 use super::decode::ChatDecoder;
-use super::encode::{Echo, body};
+use super::encode::{Address, Echo, body};
 use crate::body::Memos;
 use crate::catalog::{Quirks, vendor};
 use crate::reply::{Decoder, Deltas};
@@ -40,7 +40,8 @@ fn recorded() -> Vec<Delta> {
     vec![
         Delta::Thinking("Let me look 漢🦀".into()),
         Delta::ThinkingOpaque(json!([
-            {"type": "reasoning.text", "text": "Let me look 漢🦀", "index": 0, "signature": "sig"}
+            {"type": "reasoning.text", "text": "Let me look 漢🦀", "index": 0, "signature": "sig"},
+            "reasoning"
         ])),
         Delta::Text("I will read 🦀.".into()),
         Delta::CallStarted { name: "Read".into() },
@@ -207,6 +208,7 @@ fn unusual_content_shapes_are_read() {
         Delta::Thinking("hm".into()),
         Delta::Text("a".into()),
         Delta::Thinking("x".into()),
+        Delta::ThinkingOpaque(json!(["reasoning"])),
         Delta::Text("\u{fffd}no".into()),
         Delta::Stopped(StopReason::Refusal),
     ];
@@ -228,7 +230,7 @@ fn reply() -> Reply {
 }
 
 fn sent(quirks: &Quirks, request: &contract::provider::Request) -> Value {
-    serde_json::from_slice(&body(quirks, request, &Memos::default())).unwrap()
+    serde_json::from_slice(&body(quirks, Address::Vendor, request, &Memos::default())).unwrap()
 }
 
 #[test]
@@ -381,12 +383,12 @@ fn an_entry_is_encoded_once_and_used_again() {
     let quirks = &vendor("openrouter").unwrap().quirks;
     let mut asked = request();
     Arc::make_mut(&mut asked.history).push(entry(Message::Assistant(reply())));
-    let first = body(quirks, &asked, &Memos::default());
-    let key = Echo::choose(quirks, "auto").format_key();
+    let first = body(quirks, Address::Vendor, &asked, &Memos::default());
+    let key = Echo::choose(quirks, Address::Vendor, "auto").format_key();
     for known in asked.history.iter() {
         known.wire(&key, |_| panic!("this entry was not kept"));
     }
-    assert_eq!(body(quirks, &asked, &Memos::default()), first);
+    assert_eq!(body(quirks, Address::Vendor, &asked, &Memos::default()), first);
 }
 
 #[tokio::test]

@@ -350,3 +350,53 @@ fn relative_paths_are_relative_to_the_project() {
     let run = project.brynhild(&["sandbox", "run", "--", "touch", "../beside/made"]);
     run.success();
 }
+
+/// A streamed reply that thinks, in these fields, and then calls a tool.
+fn thinking_in(fields: &[Value]) -> Reply {
+    let call = json!({"tool_calls": [{"index": 0, "id": "call_1", "type": "function",
+        "function": {"name": "Inspect", "arguments": "{\"operation\": \"cwd\"}"}}]});
+    let deltas = fields.iter().chain([&call]).map(|delta| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": null});
+        format!("data: {}\n\n", json!({"id": "x", "choices": [choice]}))
+    });
+    let end = json!({"id": "x", "choices": [{"delta": {}, "finish_reason": "tool_calls"}]});
+    Reply::bytes(deltas.collect::<String>() + &format!("data: {end}\n\ndata: [DONE]\n\n"))
+        .header("content-type", "text/event-stream")
+}
+
+/// The message that the reply becomes in the second request to a provider of this type.
+fn sent_back(kind: &str, fields: &[Value]) -> Value {
+    let server = ModelServer::start([thinking_in(fields), Reply::text("done")]);
+    let project = project();
+    project.config(&format!(
+        "providers:\n  default: test\n  test: {{type: {kind}, base_url: {}/v1}}\n",
+        server.url()
+    ));
+    chat(&project, &[]).success();
+    let messages = server.chats()[1].body["messages"].as_array().unwrap().clone();
+    messages.into_iter().find(|message| message["role"] == "assistant").unwrap()
+}
+
+#[test]
+fn reasoning_returns_in_the_field_it_arrived_in() {
+    for field in ["reasoning_content", "reasoning"] {
+        let message = sent_back("openai", &[json!({field: "let me "}), json!({field: "see"})]);
+        assert_eq!(message[field], "let me see", "{message}");
+        let others = ["reasoning_content", "reasoning", "reasoning_details"];
+        let count = others.iter().filter(|name| !message[**name].is_null()).count();
+        assert_eq!(count, 1, "{message}");
+    }
+    let detail = json!({"type": "reasoning.text", "text": "let me see", "signature": "s"});
+    let message = sent_back("openai", &[json!({"reasoning_details": [detail]})]);
+    assert_eq!(message["reasoning_details"], json!([detail]), "{message}");
+    assert!(message["reasoning"].is_null(), "{message}");
+}
+
+#[test]
+fn vendor_entry_overrides_the_field_of_reasoning() {
+    let thought = json!({"reasoning": "let me see"});
+    let message = sent_back("deepseek", std::slice::from_ref(&thought));
+    assert_eq!(message["reasoning_content"], "let me see", "{message}");
+    let message = sent_back("mistral", std::slice::from_ref(&thought));
+    assert!(!message.to_string().contains("let me see"), "{message}");
+}
