@@ -3,6 +3,7 @@
 mod confined;
 mod crashing_files;
 mod hooks;
+mod jobs;
 mod modes;
 mod reload;
 

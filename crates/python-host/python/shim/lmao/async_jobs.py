@@ -1,4 +1,5 @@
 """Work that goes on beside the conversation, as long as the worker lives: files that are followed, commands that run."""
+import codecs
 import os
 import signal
 import subprocess
@@ -39,12 +40,13 @@ class AsyncJob:
 
 
 class TailJob(AsyncJob):
-    """A file that is followed; it is read when somebody looks."""
+    """A file that is followed, one event per line; it is read when the job is polled."""
 
     def __init__(self, id, limits, path, start_at, encoding):
         super().__init__(id, "tail", limits)
         self.path = Path(path)
-        self._encoding = encoding
+        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
+        self._unfinished = ""
         self._position = os.path.getsize(str(path)) if start_at == "end" else 0
 
     def look(self):
@@ -53,15 +55,28 @@ class TailJob(AsyncJob):
         try:
             with open(str(self.path), "rb") as file:
                 if os.fstat(file.fileno()).st_size < self._position:
-                    self._position = 0
+                    self._position, self._unfinished = 0, ""
+                    self._decoder.reset()
                 file.seek(self._position)
-                data = file.read()
+                for data in iter(lambda: file.read(1 << 16), b""):
+                    self._take(self._decoder.decode(data))
+                has_grown = file.tell() > self._position
                 self._position = file.tell()
         except OSError as error:
             self.status, self.error = "error", str(error)
             return
-        if data:
-            self.add("tail", data.decode(self._encoding, "replace"))
+        if self._unfinished and not has_grown:
+            self._take("", flush=True)
+
+    def _take(self, text, flush=False):
+        """Add the complete lines; an unfinished one waits for its end, or for a poll without news."""
+        lines = (self._unfinished + text).split("\n")
+        self._unfinished = lines.pop()
+        for line in lines:
+            self.add("tail", line + "\n")
+        if flush or len(self._unfinished) > self._limits[1]:
+            self.add("tail", self._unfinished)
+            self._unfinished = ""
 
 
 class BashJob(AsyncJob):
