@@ -61,8 +61,8 @@ pub struct Settings {
     pub console: Option<Console>,
 }
 
-/// Opens a terminal.
-pub type Console = Arc<dyn Fn() -> std::io::Result<ChannelEnds> + Send + Sync>;
+/// Opens the user's terminal for the plugin of this name.
+pub type Console = Arc<dyn Fn(&str) -> std::io::Result<ChannelEnds> + Send + Sync>;
 
 /// An agent that work is handed to, as hooks are told of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

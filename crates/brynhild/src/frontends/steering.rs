@@ -10,6 +10,7 @@ use contract::event::{Event, EventKind, MessageOrigin, NoticeTopic};
 use rustix::io::{ioctl_fionread, read};
 
 use crate::frontends::slash;
+use crate::output::status_line;
 
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -82,8 +83,9 @@ impl Steering {
                 let line: Vec<u8> = self.typed.drain(..=end).collect();
                 return Ok(String::from_utf8_lossy(&line).into_owned());
             }
-            // A terminal reports whole lines only, so no partial line is read.
-            if ioctl_fionread(io::stdin())? == 0 {
+            // A terminal reports whole lines only, so no partial line is read. A plugin that asks
+            // reads for itself.
+            if status_line::is_wanted() || ioctl_fionread(io::stdin())? == 0 {
                 tokio::time::sleep(LOOK).await;
                 continue;
             }

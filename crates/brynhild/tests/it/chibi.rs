@@ -4,6 +4,7 @@ mod agents;
 mod confinement;
 mod guards;
 mod hooks;
+mod prompts;
 mod requests;
 
 use std::fs;

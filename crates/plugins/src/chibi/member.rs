@@ -16,7 +16,7 @@ use super::Host;
 use super::call::{Call, Purpose};
 use super::find::Candidate;
 use super::kept::{self, Said};
-use super::run::{self, OUTPUT_LIMIT, Ran, Watch};
+use super::run::{self, Keyboard, OUTPUT_LIMIT, Ran, Watch};
 use crate::confine::{self, home_among};
 use crate::files;
 use crate::plugin::Plugin;
@@ -81,7 +81,9 @@ impl Member {
             args.push("--schema".into());
         }
         let console = settings.console.as_ref().filter(|_| !is_schema);
-        let console = console.and_then(|open| open().ok());
+        let is_tool = matches!(call.purpose, Purpose::Tool(_));
+        let keyboard = if is_tool { Keyboard::Open } else { Keyboard::Closed };
+        let console = console.and_then(|open| Some((open(self.plugin.name()).ok()?, keyboard)));
         let has_home = settings.is_confined && !is_schema;
         let spawn = Spawn {
             program,

@@ -1,43 +1,84 @@
-//! The terminal of this program, as plugins talk with the user through it.
+//! The terminal of this program, as plugins talk with the user through it: in the full screen by
+//! dialogs.
 
 use std::fs::OpenOptions;
-use std::io;
+use std::io::{self, Cursor};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use contract::sandbox::ChannelEnds;
+use futures::stream;
 use plugins::chibi::Console;
 use rustix::fs::OFlags;
-use tokio::io::AsyncWrite;
+use tokio::io::{AsyncReadExt as _, AsyncWrite, DuplexStream};
 use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::time::timeout;
+use tokio_util::io::StreamReader;
+use tui::host::ReplyKind;
+use tui::line::Echo;
 
 use crate::args::OutputFormat;
 use crate::assemble::assembly::Assembly;
 use crate::output::status_line::{self, StatusLinePause};
 
+/// A prompt is complete when nothing follows for so long.
+const PROMPT_PAUSE: Duration = Duration::from_millis(50);
+/// Characters at the end of a prompt.
+const PROMPT_ENDS: &[u8] = b"?:])>";
+/// Ends the input of a process that reads from a terminal.
+const END_OF_INPUT: &str = "\x04";
+
 /// The terminal, if a user sits at it and reads it.
 pub(super) fn console(assembly: &Assembly) -> Option<Console> {
     let terminal = assembly.environment.terminal;
     let is_text = assembly.format() == OutputFormat::Text;
-    let has_user = terminal.stdin && terminal.stderr && is_text && !status_line::is_full_screen();
+    let has_user = terminal.stdin && terminal.stderr && is_text;
     has_user.then(|| Arc::new(open) as Console)
 }
 
-/// Opens it without blocking, so that nobody waits in vain for input.
-fn open() -> io::Result<ChannelEnds> {
+fn open(plugin: &str) -> io::Result<ChannelEnds> {
+    if status_line::is_full_screen() {
+        return Ok(dialogs(format!("plugin {plugin} asks")));
+    }
+    // It does not block, so that nobody waits in vain for input.
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open("/dev/tty")?;
     let reader = Receiver::from_file_unchecked(file.try_clone()?)?;
-    let writer = QuietWriter { writer: Sender::from_file_unchecked(file)?, status_line: None };
+    let writer = QuietWriter { writer: Sender::from_file_unchecked(file)?, asking: None };
     Ok(ChannelEnds { reader: Box::new(reader), writer: Box::new(writer) })
 }
 
-/// Writes to the terminal. From the first byte on nothing else moves there.
+/// Asks about each prompt in a dialog; one that is dismissed ends the input.
+fn dialogs(title: String) -> ChannelEnds {
+    let (prompts, writer) = tokio::io::duplex(8 << 10);
+    let answers = stream::unfold((prompts, title), |(mut prompts, title)| async move {
+        let prompt = next_prompt(&mut prompts).await?;
+        let wanted = ReplyKind::Text("Answer".to_owned());
+        let answer = status_line::ask_on_screen(&title, &prompt, wanted).await;
+        let typed = answer.map_or(END_OF_INPUT.to_owned(), |line| line + "\n");
+        Some((Ok::<_, io::Error>(Cursor::new(typed.into_bytes())), (prompts, title)))
+    });
+    let reader = StreamReader::new(Box::pin(answers));
+    ChannelEnds { reader: Box::new(reader), writer: Box::new(writer) }
+}
+
+/// The text up to a pause after which a question is likely: progress such as `Loading ...` is none.
+async fn next_prompt(prompts: &mut DuplexStream) -> Option<String> {
+    let mut bytes = Vec::new();
+    while !bytes.trim_ascii_end().last().is_some_and(|end| PROMPT_ENDS.contains(end)) {
+        prompts.read_buf(&mut bytes).await.ok().filter(|count| *count > 0)?;
+        while let Ok(Ok(1..)) = timeout(PROMPT_PAUSE, prompts.read_buf(&mut bytes)).await {}
+    }
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Writes to the terminal. From the first byte on nothing else moves there, and typed text is shown.
 struct QuietWriter {
     writer: Sender,
-    status_line: Option<StatusLinePause>,
+    asking: Option<(StatusLinePause, Echo)>,
 }
 
 impl AsyncWrite for QuietWriter {
@@ -46,7 +87,7 @@ impl AsyncWrite for QuietWriter {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.status_line.get_or_insert_with(StatusLinePause::new);
+        self.asking.get_or_insert_with(|| (StatusLinePause::new(), Echo::on()));
         Pin::new(&mut self.writer).poll_write(context, bytes)
     }
 
