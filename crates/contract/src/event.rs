@@ -63,7 +63,6 @@ pub enum EventKind {
     },
     /// A message for the model in the middle of a turn.
     Injected {
-        /// The origin of the message.
         origin: MessageOrigin,
         /// The words the model reads.
         text: String,

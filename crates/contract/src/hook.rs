@@ -1,5 +1,5 @@
-//! Hooks are asked at fixed moments of a conversation, and may tighten,
-//! rewrite or answer. Each moment has its own reply, so that nothing can refuse what has happened.
+//! Hooks are asked at fixed moments of a conversation, and may tighten, rewrite or answer. Each
+//! moment has its own reply, so that nothing can refuse what has happened.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,7 +20,6 @@ use crate::tool::ToolOutput;
 pub enum Moment {
     /// Something happened: the session begins or ends, something failed in it.
     Notification,
-    /// A user sent a prompt.
     BeforePrompt,
     /// A user's prompt is about to be sent to the model.
     BeforeMessage,
@@ -31,9 +30,7 @@ pub enum Moment {
     AfterReply,
     /// A tool call was judged and is about to run.
     BeforeTool,
-    /// A tool call has ended.
     AfterTool,
-    /// The history is about to be summarized.
     BeforeCompact,
     /// The model is done, and the turn is about to end.
     BeforeStop,
@@ -43,7 +40,6 @@ pub enum Moment {
 #[derive(Clone, Debug)]
 pub struct HookContext {
     pub session: SessionId,
-    /// The directory it works in.
     pub cwd: PathBuf,
     /// The conversation within the session; none for the session's own.
     pub within: Option<Subconversation>,
@@ -52,10 +48,8 @@ pub struct HookContext {
 /// Something that happened and that no hook can change.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notification {
-    /// The session begins, or goes on after a while.
     SessionStarted,
     SessionEnded,
-    /// A conversation within the session begins.
     AgentStarted,
     Failed {
         error: String,
@@ -68,7 +62,6 @@ pub enum Notification {
     },
     /// A call did not run.
     CallRefused {
-        /// The call, as it was judged.
         call: ToolCall,
         outcome: CallOutcome,
         why: String,
@@ -90,14 +83,12 @@ pub enum Notification {
         shown: usize,
     },
     Compacted {
-        /// True if a user asked for it.
         is_asked_for: bool,
         /// Replaces the dropped messages.
         summary: String,
         dropped: u64,
         kept: u64,
     },
-    /// The history is about to be forgotten.
     Clearing {
         messages: u64,
     },
@@ -130,7 +121,6 @@ pub struct ResultView<'a> {
 /// A history that is about to be shortened as hooks see it.
 #[derive(Clone, Copy, Debug)]
 pub struct CompactView<'a> {
-    /// The strategy, unless a hook changes it.
     pub strategy: CompactionStrategy,
     pub messages: u64,
     pub cause: CompactCause<'a>,
@@ -139,9 +129,7 @@ pub struct CompactView<'a> {
 /// Why a history is shortened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompactCause<'a> {
-    /// A user asked for it.
     Person {
-        /// Content that must be kept.
         instructions: Option<&'a str>,
     },
     /// It is too long for the model.
@@ -174,10 +162,8 @@ impl<V> From<V> for HookReply<V> {
 /// The decision of a hook about a user's message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum WordsVerdict {
-    /// They stay as they are.
     #[default]
     Keep,
-    /// These take their place.
     Replace(String),
     Block(String),
     /// They are dropped without a word.
@@ -205,10 +191,8 @@ pub struct RequestVerdict {
 /// The decision of a hook about the text of a reply or of a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum TextVerdict {
-    /// It stays as it is.
     #[default]
     Keep,
-    /// This takes its place.
     Replace(String),
 }
 
@@ -230,7 +214,6 @@ pub enum ToolVerdict {
 /// The decision of a hook about a summary of the history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompactVerdict {
-    /// The name of the strategy.
     pub strategy: Option<String>,
     pub summary: Option<String>,
     /// Why the history stays as it is, where it is to stay.

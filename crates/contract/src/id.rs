@@ -26,7 +26,6 @@ impl SessionId {
         }
     }
 
-    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -66,7 +65,6 @@ impl CallId {
         self.0.starts_with(RECOVERED)
     }
 
-    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -128,7 +128,6 @@ pub trait Approvals: Policy {
 /// The result of granting rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Granted {
-    /// The rules that hold now.
     pub rules: Vec<String>,
     /// Texts that are no rules, or would allow any command.
     pub refused: Vec<String>,
@@ -144,7 +143,6 @@ pub enum Reach {
 /// The result of storing an approval.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoredApproval {
-    /// The rules that were added, in words.
     pub rules: Vec<String>,
     /// Why they hold until the session ends and no longer.
     pub problem: Option<String>,

@@ -15,15 +15,12 @@ use crate::tool::ToolSpec;
 /// Everything a provider needs to answer once.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The model, in the provider's own spelling.
     pub model: String,
     pub system: Arc<str>,
     /// The conversation, oldest first. It only grows, and is shared between rounds, so that a
     /// round does not touch what earlier ones have sent.
     pub history: Arc<Vec<Arc<Entry>>>,
-    /// The tools on offer; shared between rounds.
     pub tools: Arc<[Arc<ToolSpec>]>,
-    /// Upper bound on the reply's length.
     pub max_tokens: u64,
     /// Sampling temperature; the provider's default where none.
     pub temperature: Option<f64>,
@@ -32,14 +29,12 @@ pub struct Request {
     pub reasoning_format: String,
     /// Further fields of the request body, from the model's profile.
     pub params: BTreeMap<String, Value>,
-    /// In pieces or whole.
     pub delivery: Delivery,
 }
 
 /// How hard a model thinks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ReasoningLevel {
-    /// As the provider decides.
     #[default]
     Auto,
     Off,
@@ -118,7 +113,6 @@ pub type ReplyStream = BoxStream<'static, Result<Delta, ProviderError>>;
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct ProviderError {
-    /// The kind of failure, which decides about a repetition.
     pub kind: Failure,
     /// The failure, with the host and the provider's own words.
     pub message: String,
@@ -156,10 +150,8 @@ pub enum Failure {
 /// Facts about a model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Model {
-    /// The name to ask for.
     pub id: String,
     pub name: Option<String>,
-    /// Tokens of context.
     pub context: Option<u64>,
     /// US dollars for a million input tokens.
     pub input_price: Option<f64>,

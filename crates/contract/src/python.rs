@@ -29,18 +29,15 @@ pub trait PythonPlugin: Send + Sync {
 /// The facts that decide about the worker of a plugin.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PythonFacts {
-    /// Its name in messages and in the configuration.
     pub name: String,
     /// Tells apart workers that serve the same plugin at the same time.
     pub worker: &'static str,
     pub root: PathBuf,
     /// A directory of its own that lasts.
     pub data: PathBuf,
-    /// The adapter for its API.
     pub adapter: &'static str,
     /// The pip requirements of its manifest, and files that list more.
     pub requirements: (Vec<String>, Vec<PathBuf>),
-    /// The Python environment in its directory.
     pub venv: Option<PathBuf>,
     /// True if any package of the interpreter may change what it offers.
     pub needs_packages: bool,

@@ -53,7 +53,6 @@ pub enum Stdin {
 /// A line between a process and its caller, apart from the standard streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Channel {
-    /// There is none.
     #[default]
     None,
     /// Two pipes: the process reads from [`CHANNEL_IN`] and writes to [`CHANNEL_OUT`].
@@ -81,7 +80,6 @@ pub struct Profile {
     /// Files of the workspace that it must find with the bytes that were looked at.
     pub fixed: Vec<Fixed>,
     pub network: Network,
-    /// All its environment variables.
     pub env: BTreeMap<String, String>,
     pub limits: Limits,
 }
@@ -133,7 +131,6 @@ pub struct Limits {
     /// Bytes of data memory of one process.
     pub memory: u64,
     pub file_size: u64,
-    /// Open files of one process.
     pub open_files: u64,
     /// Bytes of scratch space, in memory.
     pub scratch: u64,
@@ -224,7 +221,6 @@ pub enum SandboxError {
 /// The guarantees of a sandbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Enforcement {
-    /// Processes are confined.
     pub confined: bool,
     /// Deny rules for files hold for every process.
     pub file_rules: bool,
@@ -248,7 +244,6 @@ pub trait Sandbox: Send + Sync {
 #[derive(Clone)]
 pub struct Confinement {
     sandbox: Arc<dyn Sandbox>,
-    /// The permissions of a process.
     pub profile: Profile,
 }
 

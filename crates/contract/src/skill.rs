@@ -13,7 +13,6 @@ pub struct Skill {
     pub description: String,
     /// `builtin`, `global`, `custom`, `plugin:NAME` or `project`.
     pub source: String,
-    /// Its license, where it says.
     pub license: Option<String>,
     /// Tools it wants allowed while it is active.
     pub allowed_tools: Vec<String>,

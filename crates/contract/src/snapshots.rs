@@ -9,7 +9,6 @@ use crate::sandbox::Access;
 /// The possible effect of a call on files, as known before it runs.
 #[derive(Clone, Debug)]
 pub struct Effect {
-    /// The stated actions.
     pub actions: Vec<Action>,
     /// Write access of its processes.
     pub access: Access,

@@ -19,7 +19,6 @@ use crate::sandbox::Confinement;
 /// The specification of a tool.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ToolSpec {
-    /// The name the model calls.
     pub name: String,
     pub description: String,
     /// JSON Schema of the arguments; an object schema.
@@ -28,15 +27,12 @@ pub struct ToolSpec {
     pub categories: Vec<String>,
     /// True if a user must agree before it runs.
     pub requires_permission: bool,
-    /// How much harm a mistaken call does.
     pub risk_level: Risk,
-    /// The treatment of a call that was recovered from text.
     pub recovery_policy: Recovery,
     /// True if calls may run beside others of the same reply.
     pub parallel: bool,
     /// `builtin`, or the name of a plugin.
     pub source: String,
-    /// Facts that most tools share.
     #[serde(skip)]
     pub traits: Traits,
 }
@@ -74,7 +70,6 @@ pub enum Risk {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recovery {
-    /// It runs like any other.
     Allow,
     Confirm,
     Deny,
@@ -228,7 +223,6 @@ pub enum ToolError {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     pub actions: Vec<Action>,
-    /// The reason, which saves a question.
     pub obstacle: Option<Obstacle>,
 }
 
@@ -249,7 +243,6 @@ pub struct Obstacle {
 
 /// The environment of a running call.
 pub struct ToolContext {
-    /// The conversation it belongs to.
     pub session: SessionId,
     /// Starts processes, confined as the ruling says.
     pub confinement: Confinement,
