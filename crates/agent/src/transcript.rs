@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use contract::event::{
-    CallOutcome, Direction, Event, EventKind, MessageOrigin, Outcome, Subconversation,
+    CallOutcome, Direction, Event, EventKind, LastingParts, MessageOrigin, Outcome, Subconversation,
 };
 use contract::id::{CallId, Seq};
 use contract::message::{Entry, Message, Part, Reply, ToolCall, Usage};
@@ -36,6 +36,7 @@ pub struct Transcript {
     /// Bytes since that request.
     since: usize,
     lasting: Vec<(Lasting, String)>,
+    pub(crate) lasting_parts: Option<LastingParts>,
     pub(crate) talk: u32,
 }
 
@@ -117,8 +118,11 @@ impl Transcript {
                 self.answer_lost();
                 self.push(Message::User { text });
             }
-            EventKind::Compacted { summary, kept, usage, .. } => {
+            EventKind::Compacted { summary, kept, usage, lasting, .. } => {
                 self.usage.add(usage);
+                if lasting.is_some() || summary.is_none() {
+                    self.lasting_parts.clone_from(lasting);
+                }
                 self.compact(summary.as_deref(), *kept);
             }
             EventKind::TurnFinished { .. } => self.is_turn_open = false,
@@ -417,6 +421,7 @@ mod tests {
             range: None,
             kept: 2,
             usage: Usage::default(),
+            lasting: None,
         });
         assert_eq!(transcript.range(3), Some((Seq(2), Seq(3))));
         let texts: Vec<_> = transcript.entries.iter().map(|entry| entry.message.clone()).collect();

@@ -160,6 +160,9 @@ pub enum EventKind {
         /// The cost of the summary.
         #[serde(default)]
         usage: Usage,
+        /// Parts of the summary that the next one repeats.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lasting: Option<LastingParts>,
     },
     /// Calls changed files. What the files held before is kept, so that it can be undone.
     FilesChanged {
@@ -279,6 +282,14 @@ impl CompactionStrategy {
             Self::Clear => "clear",
         }
     }
+}
+
+/// The parts of a summary that the next one repeats word for word.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LastingParts {
+    pub task: String,
+    /// The instructions of the skills that the user activated.
+    pub skills: Vec<String>,
 }
 
 /// A point in another session.

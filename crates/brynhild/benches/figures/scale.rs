@@ -289,6 +289,7 @@ fn generate(directory: &Path, bytes: u64, shape: Shape) -> u64 {
                 range: None,
                 kept: 20,
                 usage: Usage::default(),
+                lasting: None,
             });
         }
         let at = Timestamp::now();

@@ -175,6 +175,7 @@ fn shortened(cut: &Cut, events: &[Event]) -> EventKind {
         range: None,
         kept,
         usage: Usage::default(),
+        lasting: None,
     }
 }
 

@@ -114,7 +114,7 @@ impl Translator {
                 });
                 self.push(at, "files_restored", fields);
             }
-            EventKind::Compacted { summary, strategy, dropped, range, kept, usage } => {
+            EventKind::Compacted { summary, strategy, dropped, range, kept, usage, .. } => {
                 let fields = json!({
                     "summary": summary, "strategy": strategy, "dropped": dropped,
                     "range": range, "kept": kept,

@@ -31,6 +31,7 @@ fn session(project: &Project, turns: usize, summary_after: Option<usize>) {
                 range: None,
                 kept: 2,
                 usage: Usage::default(),
+                lasting: None,
             });
         }
     }

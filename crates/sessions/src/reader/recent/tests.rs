@@ -87,6 +87,7 @@ fn compacted(summary: Option<&str>, kept: u64) -> EventKind {
         range: None,
         kept,
         usage: Usage::default(),
+        lasting: None,
     }
 }
 

@@ -415,6 +415,7 @@ fn clear_empties_the_screen_and_keeps_usage() {
         range: None,
         kept: 0,
         usage: Usage::default(),
+        lasting: None,
     };
     stage.event(cleared).hides("outer words");
     stage.shows("the history was cleared");
