@@ -2,7 +2,7 @@
 //! where all allow it, reported in the model's order.
 
 use contract::event::{CallOutcome, EventKind, Outcome};
-use contract::message::ToolCall;
+use contract::message::{StopReason, ToolCall};
 use contract::tool::{Finish, ToolOutput};
 use futures::{StreamExt, stream};
 
@@ -179,5 +179,5 @@ pub(crate) async fn run_single(
     if context.cancel.is_cancelled() {
         return Ok(Outcome::Cancelled);
     }
-    Ok(Outcome::Answered { stop_reason: "tool_use".to_owned() })
+    Ok(Outcome::Answered { stop_reason: StopReason::ToolUse })
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use contract::event::{CompactionStrategy, EventKind, LastingParts, Outcome};
 use contract::hook::{CompactCause, CompactView, Notification};
 use contract::id::CallId;
-use contract::message::{Entry, Message, Part, Usage};
+use contract::message::{Entry, Message, Part, StopReason, Usage};
 use contract::provider::Failure;
 use serde_json::json;
 
@@ -53,7 +53,7 @@ pub(crate) async fn run(
             journal.warn("the history is short: there is nothing to compact").await?;
         }
     }
-    Ok(Outcome::Answered { stop_reason: "compacted".to_owned() })
+    Ok(Outcome::Answered { stop_reason: StopReason::Compacted })
 }
 
 pub(crate) async fn clear(context: TurnContext<'_>, journal: &mut Journal) -> Logged<Outcome> {
@@ -66,7 +66,7 @@ pub(crate) async fn clear(context: TurnContext<'_>, journal: &mut Journal) -> Lo
     let cleared = EventKind::Compacted { summary, strategy, dropped, range, kept, usage, lasting };
     journal.commit(vec![cleared]).await?;
     context.hooks.occasion(journal, &Notification::Cleared).await?;
-    Ok(Outcome::Answered { stop_reason: "cleared".to_owned() })
+    Ok(Outcome::Answered { stop_reason: StopReason::Cleared })
 }
 
 pub(crate) fn is_due(context: TurnContext<'_>, journal: &Journal) -> bool {

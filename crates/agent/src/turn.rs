@@ -61,7 +61,7 @@ pub(crate) async fn run(
     let prompt = match context.hooks.words(journal, prompt).await? {
         Words::Sent(prompt) => prompt,
         Words::Blocked { hook, reason } => return Ok(Outcome::Blocked { hook, reason }),
-        Words::Skipped => return Ok(Outcome::Answered { stop_reason: "skipped".to_owned() }),
+        Words::Skipped => return Ok(Outcome::Answered { stop_reason: StopReason::Skipped }),
     };
     let prompt = prompt_fill::fill(context, journal, prompt).await?;
     journal.note(vec![EventKind::TurnStarted { prompt: prompt.clone() }]).await?;
@@ -118,7 +118,7 @@ impl Turn<'_> {
         let spoke = ReplyContent::of(&draft.reply) == ReplyContent::Something;
         let mut draft = round::revise(context, journal, &self.prompt, draft).await?;
         let doubt = self.recover(journal, &mut draft).await?;
-        let stop_reason = draft.reply.stop.as_str().to_owned();
+        let stop_reason = draft.reply.stop.clone();
         let said = if spoke { ReplyContent::Something } else { ReplyContent::of(&draft.reply) };
         let words = draft.reply.text();
         let calls = round::keep(context, journal, draft).await?;
@@ -131,8 +131,8 @@ impl Turn<'_> {
             let reaction = self.circles.idled();
             return self.heed(journal, reaction, IDLED).await;
         }
-        let is_cut = stop_reason == StopReason::MaxTokens.as_str()
-            && calls.iter().any(|call| call.args.is_string());
+        let is_cut =
+            stop_reason == StopReason::MaxTokens && calls.iter().any(|call| call.args.is_string());
         let asked = |call| RequestedCall { call, doubt: doubt.clone(), extras: Extras::default() };
         let asked = calls.iter().cloned().map(asked).collect();
         let mut reported = batch::run(context, journal, &mut self.circles, asked).await?;
@@ -312,9 +312,9 @@ impl Turn<'_> {
         &mut self,
         journal: &mut Journal,
         (said, words): (ReplyContent, &str),
-        stop_reason: String,
+        stop_reason: StopReason,
     ) -> Logged<Option<Outcome>> {
-        let is_declined = stop_reason == StopReason::Refusal.as_str();
+        let is_declined = stop_reason == StopReason::Refusal;
         if said != ReplyContent::Something && !is_declined && self.nudges < NUDGES {
             self.nudges += 1;
             nudge(journal, said).await?;
@@ -351,9 +351,9 @@ impl Turn<'_> {
     }
 
     /// Returns true if a reply without calls ends with an announcement, though tools are available.
-    fn announces(&self, words: &str, stop_reason: &str) -> bool {
+    fn announces(&self, words: &str, stop_reason: &StopReason) -> bool {
         self.context.settings.stuck_after.is_some()
-            && stop_reason == StopReason::EndTurn.as_str()
+            && *stop_reason == StopReason::EndTurn
             && !self.context.parts.registry.specs().is_empty()
             && announces(words)
     }
@@ -504,15 +504,13 @@ const DECLINED: (&str, &str) = (
 /// Says that an answer is not all that the model had to say.
 async fn warn_of_cut(journal: &mut Journal, ending: &Outcome) -> Logged {
     let Outcome::Answered { stop_reason } = ending else { return Ok(()) };
-    let (text, hint) = if *stop_reason == StopReason::MaxTokens.as_str() {
-        (
+    let (text, hint) = match stop_reason {
+        StopReason::MaxTokens => (
             "the answer is cut off: it reached the limit on its length",
             "ask the model to go on, or set `behavior.max_tokens` higher",
-        )
-    } else if *stop_reason == StopReason::Refusal.as_str() {
-        DECLINED
-    } else {
-        return Ok(());
+        ),
+        StopReason::Refusal => DECLINED,
+        _ => return Ok(()),
     };
     journal.notice(Level::Warning, text.to_owned(), Some(hint.to_owned())).await
 }

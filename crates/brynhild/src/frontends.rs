@@ -7,6 +7,7 @@ use std::time::Duration;
 use agent::conversation::Conversation;
 use async_trait::async_trait;
 use contract::event::{Answer, Event, EventKind, Input, Outcome};
+use contract::message::StopReason;
 
 pub(crate) mod export;
 pub(crate) mod json;
@@ -252,7 +253,7 @@ impl TurnProgress {
 fn is_early(outcome: &Outcome) -> bool {
     match outcome {
         Outcome::Failed { .. } | Outcome::Blocked { .. } => true,
-        Outcome::Answered { stop_reason } => stop_reason == "skipped",
+        Outcome::Answered { stop_reason } => *stop_reason == StopReason::Skipped,
         Outcome::Finished(_)
         | Outcome::Limited { .. }
         | Outcome::Stuck { .. }

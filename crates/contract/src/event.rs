@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::action::Action;
 use crate::id::{CallId, Seq, SessionId, Timestamp};
-use crate::message::{Reply, ToolCall, Usage};
+use crate::message::{Reply, StopReason, ToolCall, Usage};
 use crate::policy::{Mode, Ruling};
 use crate::tool::{Finish, ToolOutput};
 
@@ -378,8 +378,7 @@ pub enum Level {
 pub enum Outcome {
     /// The model has said its last word.
     Answered {
-        /// The provider's reason for stopping.
-        stop_reason: String,
+        stop_reason: StopReason,
     },
     /// The model said that the task is done.
     Finished(Finish),

@@ -101,7 +101,7 @@ pub struct ToolCall {
     pub opaque: Option<Value>,
 }
 
-/// Why a model stopped writing.
+/// Why a model stopped writing, or why a turn ended without a reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
@@ -116,7 +116,14 @@ pub enum StopReason {
     Refusal,
     /// The reply broke off: cancelled by the user, or the connection was lost for good.
     Interrupted,
+    /// A hook dropped the prompt.
+    Skipped,
+    /// The history was shortened, as the user asked.
+    Compacted,
+    /// The history was cleared, as the user asked.
+    Cleared,
     /// Anything else, in the provider's words.
+    #[serde(untagged, deserialize_with = "other_reason")]
     Other(String),
 }
 
@@ -129,9 +136,24 @@ impl StopReason {
             Self::MaxTokens => "max_tokens",
             Self::Refusal => "refusal",
             Self::Interrupted => "interrupted",
+            Self::Skipped => "skipped",
+            Self::Compacted => "compacted",
+            Self::Cleared => "cleared",
             Self::Other(text) => text,
         }
     }
+}
+
+/// Reads a plain word, or the `{"other": "word"}` of logs from before this was a plain word.
+fn other_reason<'de, D: serde::Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Word(String),
+        Tagged { other: String },
+    }
+    let (Written::Word(word) | Written::Tagged { other: word }) = Written::deserialize(from)?;
+    Ok(word)
 }
 
 /// Tokens and money that a reply cost.
@@ -220,6 +242,19 @@ mod tests {
         let again = entry.wire("a", |_| Bytes::from_static(b"2"));
         let other = entry.wire("b", |_| Bytes::from_static(b"3"));
         assert_eq!((&first[..], &again[..], &other[..]), (&b"1"[..], &b"1"[..], &b"3"[..]));
+    }
+
+    #[test]
+    fn stop_reasons_are_plain_words_in_a_log() {
+        for name in ["end_turn", "max_tokens", "skipped", "compacted", "cleared", "pause"] {
+            let reason: StopReason = serde_json::from_value(name.into()).unwrap();
+            assert_eq!(reason.as_str(), name);
+            assert_eq!(serde_json::to_value(&reason).unwrap(), name);
+            assert_eq!(matches!(reason, StopReason::Other(_)), name == "pause");
+        }
+        let old = serde_json::json!({"other": "pause"});
+        let reason: StopReason = serde_json::from_value(old).unwrap();
+        assert_eq!(reason, StopReason::Other("pause".into()));
     }
 
     #[test]

@@ -341,7 +341,7 @@ fn a_round(number: u64, state: &mut u64) -> Vec<EventKind> {
         },
         reply(vec![Part::Text { text: words(state, 120) }], StopReason::EndTurn),
         EventKind::TurnFinished {
-            outcome: Outcome::Answered { stop_reason: "end_turn".into() },
+            outcome: Outcome::Answered { stop_reason: StopReason::EndTurn },
             usage: Usage::default(),
         },
     ]

@@ -114,7 +114,7 @@ impl Verdict {
 
     pub(crate) fn stop_reason(&self) -> &str {
         match &self.outcome {
-            Some(Outcome::Answered { stop_reason }) => stop_reason,
+            Some(Outcome::Answered { stop_reason }) => stop_reason.as_str(),
             Some(Outcome::Finished(_)) => "finish",
             Some(Outcome::Limited { .. }) => "limit",
             Some(Outcome::Cancelled) => "cancelled",

@@ -134,7 +134,7 @@ fn ending() -> Vec<EventKind> {
             data: json!({"files": ["src/parser.rs"]}),
         },
         EventKind::TurnFinished {
-            outcome: Outcome::Answered { stop_reason: "end_turn".into() },
+            outcome: Outcome::Answered { stop_reason: StopReason::EndTurn },
             usage: usage(250, 50),
         },
         EventKind::Titled { title: "Mending the parser".into() },

@@ -197,7 +197,7 @@ fn replied(text: &str) -> EventKind {
 }
 
 fn ended() -> EventKind {
-    let outcome = Outcome::Answered { stop_reason: "end_turn".into() };
+    let outcome = Outcome::Answered { stop_reason: StopReason::EndTurn };
     EventKind::TurnFinished { outcome, usage: Usage::default() }
 }
 

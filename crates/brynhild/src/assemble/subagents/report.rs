@@ -3,6 +3,7 @@
 
 use agent::nested::Ended;
 use contract::event::Outcome;
+use contract::message::StopReason;
 use contract::text::head;
 use contract::tool::{ToolError, ToolOutput};
 use serde_json::json;
@@ -19,7 +20,7 @@ pub(crate) fn report(agent: &str, ended: Ended) -> Result<ToolOutput, ToolError>
         Outcome::Answered { .. } if words.trim().is_empty() => {
             ToolOutput::failure(format!("the agent {agent} ended without a word"))
         }
-        Outcome::Answered { stop_reason } if stop_reason == "max_tokens" => {
+        Outcome::Answered { stop_reason: StopReason::MaxTokens } => {
             ToolOutput::success(format!("{words}\n\n[its last message was cut off here]"))
         }
         Outcome::Answered { .. } => ToolOutput::success(words),
@@ -98,7 +99,7 @@ mod tests {
 
     #[test]
     fn every_end_reason_is_reported() {
-        let answered = || Outcome::Answered { stop_reason: "end_turn".into() };
+        let answered = || Outcome::Answered { stop_reason: StopReason::EndTurn };
         assert_eq!(told(answered(), "found").for_model(), "found");
         assert!(!told(answered(), " ").success);
         let limit = Outcome::Limited {
@@ -126,7 +127,7 @@ mod tests {
     #[test]
     fn denied_actions_are_reported() {
         let ended = Ended {
-            outcome: Outcome::Answered { stop_reason: "end_turn".into() },
+            outcome: Outcome::Answered { stop_reason: StopReason::EndTurn },
             words: "tried".into(),
             usage: Usage::default(),
             refused: (0..7).map(|number| format!("Bash: no\n{number}")).collect(),

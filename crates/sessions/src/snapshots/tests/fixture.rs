@@ -11,7 +11,7 @@ use std::sync::Arc;
 use contract::action::Action;
 use contract::event::{Direction, Event, EventKind, Outcome};
 use contract::id::{SessionId, Timestamp};
-use contract::message::Usage;
+use contract::message::{StopReason, Usage};
 use contract::sandbox::Access;
 use contract::snapshots::{Effect, Snapshots};
 use files::changes::ChangeTracker;
@@ -144,7 +144,7 @@ impl Rig {
     }
 
     pub(super) fn end(&self) {
-        let outcome = Outcome::Answered { stop_reason: "end_turn".into() };
+        let outcome = Outcome::Answered { stop_reason: StopReason::EndTurn };
         self.record(vec![EventKind::TurnFinished { outcome, usage: Usage::default() }]);
     }
 
