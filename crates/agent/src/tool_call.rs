@@ -18,7 +18,7 @@ use contract::message::ToolCall;
 use contract::policy::{Decision, Reason, Ruling};
 use contract::sandbox::Access;
 use contract::snapshots::Effect;
-use contract::tool::{BUILTIN, Obstacle, Plan, Risk, Tool, ToolOutput};
+use contract::tool::{BUILTIN, Obstacle, Plan, Risk, Tool, ToolError, ToolOutput};
 use serde_json::Value;
 
 use crate::hooks::{Advised, Doubt};
@@ -173,9 +173,9 @@ impl Settled {
         Self { call, outcome, output, duration, has_effect, actions, original }
     }
 
-    /// A call with arguments that do not fit, or that cannot succeed.
-    fn invalid(call: ToolCall, problem: String) -> Self {
-        Self::without_running(call, CallOutcome::Invalid, problem)
+    /// A call that the tool refuses: it cannot succeed, or a file is out of its reach.
+    fn refused(call: ToolCall, error: &ToolError) -> Self {
+        Self::without_running(call, refusal(error), error.to_string())
     }
 
     pub(crate) fn interrupted(call: ToolCall) -> Self {
@@ -248,7 +248,7 @@ pub(crate) async fn prepare(
     context.tell_fallback(journal).await?;
     let (call, judgment) = match judge(context, &call, None).await {
         _ if context.cancel.is_cancelled() => return Ok(Settled::interrupted(call).into()),
-        Err(problem) => return Ok(Settled::invalid(call, problem).into()),
+        Err(error) => return Ok(Settled::refused(call, &error).into()),
         Ok(judgment) if judgment.ruling.decision == Decision::Deny => (call, judgment),
         Ok(judgment) => match consult(context, journal, call, (judgment, doubt)).await? {
             Ok(judged) => judged,
@@ -297,7 +297,7 @@ async fn decide(
     }
     Ok(match Question::about(context, approved, (ruling, judged), obstacle).await {
         Ok(question) => Prepared::Question(Box::new(question)),
-        Err((call, problem)) => Settled::invalid(call, problem).into(),
+        Err((call, problem)) => Settled::refused(call, &ToolError::Input(problem)).into(),
     })
 }
 
@@ -314,7 +314,7 @@ pub(crate) async fn judge_again(
     }
     let mut again = match judge(context, &approved.call, Some(Arc::clone(&approved.tool))).await {
         Ok(judgment) => judgment,
-        Err(problem) => return Ok(Settled::invalid(approved.call, problem).into()),
+        Err(error) => return Ok(Settled::refused(approved.call, &error).into()),
     };
     let is_same = same_targets(&again.actions, &approved.actions);
     match again.ruling.decision {
@@ -372,22 +372,22 @@ async fn judge(
     context: TurnContext<'_>,
     call: &ToolCall,
     tool: Option<Arc<dyn Tool>>,
-) -> Result<Judgment, String> {
+) -> Result<Judgment, ToolError> {
     let registry = &context.parts.registry;
-    registry.check(&call.name, &call.args)?;
+    registry.check(&call.name, &call.args).map_err(ToolError::Input)?;
     let Some(tool) = tool.or_else(|| registry.get(&call.name).cloned()) else {
-        return Err(format!("Unknown tool: {}", call.name));
+        return Err(ToolError::Input(format!("Unknown tool: {}", call.name)));
     };
     let (policy, judged, args) =
         (Arc::clone(&context.parts.policy), Arc::clone(&tool), call.args.clone());
     let mode = context.mode();
     let caution = context.cancel.run_until_cancelled(tool.caution(call)).await.flatten();
     let ruled = blocking(move || {
-        let plan = judged.actions(&args).map_err(|error| error.to_string())?;
+        let plan = judged.actions(&args)?;
         let ruling = policy.judge(&judged.spec(), &plan.actions, mode);
-        Ok::<_, String>((plan, ruling))
+        Ok::<_, ToolError>((plan, ruling))
     });
-    let (Plan { actions, obstacle }, mut ruling) = ruled.await.ok_or("interrupted: not run")??;
+    let (Plan { actions, obstacle }, mut ruling) = ruled.await.ok_or(ToolError::Cancelled)??;
     if let Some(why) = caution {
         // No rule can have been made with this in mind.
         let (decision, origin) = (Decision::Ask, tool.spec().source.clone());
@@ -395,6 +395,14 @@ async fn judge(
         ruling.reasons.insert(0, Reason { decision, subject: call.name.clone(), why, origin });
     }
     Ok(Judgment { tool, actions, obstacle, ruling, original: None })
+}
+
+fn refusal(error: &ToolError) -> CallOutcome {
+    match error {
+        ToolError::Cancelled => CallOutcome::Interrupted,
+        ToolError::Denied(_) => CallOutcome::Denied,
+        ToolError::Input(_) | ToolError::Sandbox(_) | ToolError::Broken(_) => CallOutcome::Invalid,
+    }
 }
 
 /// Asks hooks about a call that is not denied. They may tighten and rewrite; a rewritten call is judged.
@@ -424,9 +432,9 @@ async fn consult(
         let original = Some(std::mem::replace(&mut call.args, args));
         judgment = match judge(context, &call, Some(judgment.tool)).await {
             Ok(judgment) => Judgment { original, ..judgment },
-            Err(problem) => {
-                let text = format!("a hook changed the arguments, and they do not fit: {problem}");
-                let settled = Settled::without_running(call, CallOutcome::Invalid, text);
+            Err(error) => {
+                let text = format!("a hook changed the arguments, and they do not fit: {error}");
+                let settled = Settled::without_running(call, refusal(&error), text);
                 return Ok(Err(settled));
             }
         };

@@ -209,6 +209,9 @@ pub enum ToolError {
     /// The arguments make no sense.
     #[error("{0}")]
     Input(String),
+    /// The tool may not use a file that the call names.
+    #[error("{0}")]
+    Denied(String),
     #[error("interrupted")]
     Cancelled,
     /// No sandbox could run it.

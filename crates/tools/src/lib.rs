@@ -62,11 +62,6 @@ pub struct Settings {
 /// Makes a skill active in a session and completes the output that returns its instructions.
 pub type ActivateSkill = Arc<dyn Fn(&str, &SessionId, &mut ToolOutput) + Send + Sync>;
 
-/// Whether the error of a call says that a file is out of reach for tools.
-pub fn is_out_of_reach(error: &str) -> bool {
-    [paths::UNREADABLE, paths::UNWRITABLE].iter().any(|start| error.starts_with(start))
-}
-
 /// Every built-in tool, in the order of lists.
 pub fn all(settings: &Settings) -> Vec<Arc<dyn Tool>> {
     let shared = Arc::new(paths::Paths::new(settings));

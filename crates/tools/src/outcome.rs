@@ -7,6 +7,8 @@ use tokio_util::sync::CancellationToken;
 pub(crate) enum Stop {
     /// The reason for the model.
     Failed(String),
+    /// The reason why a file is out of reach.
+    Denied(String),
     Cancelled,
 }
 
@@ -20,6 +22,7 @@ impl From<Stop> for ToolError {
     fn from(stop: Stop) -> Self {
         match stop {
             Stop::Failed(message) => Self::Input(message),
+            Stop::Denied(message) => Self::Denied(message),
             Stop::Cancelled => Self::Cancelled,
         }
     }
@@ -32,7 +35,7 @@ pub(crate) async fn blocking(
     match tokio::task::spawn_blocking(work).await {
         Ok(Ok(output)) => Ok(output),
         Ok(Err(Stop::Failed(message))) => Ok(ToolOutput::failure(message)),
-        Ok(Err(Stop::Cancelled)) => Err(ToolError::Cancelled),
+        Ok(Err(stop @ (Stop::Denied(_) | Stop::Cancelled))) => Err(stop.into()),
         Err(error) => Err(ToolError::Broken(format!("the tool crashed: {error}"))),
     }
 }

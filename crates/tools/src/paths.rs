@@ -13,11 +13,6 @@ use crate::Settings;
 use crate::links::follow_links;
 use crate::outcome::Stop;
 
-/// The start of the error if a file may not be read.
-pub(crate) const UNREADABLE: &str = "Read access denied: ";
-/// The start of the error if a file may not be written.
-pub(crate) const UNWRITABLE: &str = "Write access denied: ";
-
 const SECRET: &str =
     "It holds credentials or belongs to the system; to use it, call Bash with `outside: true`";
 
@@ -73,7 +68,7 @@ impl Paths {
     pub(crate) fn readable(&self, given: &str) -> Result<PathBuf, Stop> {
         let path = self.resolve(given)?;
         if !self.may_read(&path) {
-            return Err(format!("{UNREADABLE}{given} is in a protected location. {SECRET}").into());
+            return Err(denied("Read", given, SECRET));
         }
         Ok(path)
     }
@@ -95,16 +90,19 @@ impl Paths {
     /// Resolves a path, if it may be written or the policy asks the user about it.
     pub(crate) fn writable(&self, given: &str) -> Result<PathBuf, Stop> {
         let path = self.resolve(given)?;
-        let why = match judge(&path, &self.writable, &self.closed_to_writing) {
+        Err(match judge(&path, &self.writable, &self.closed_to_writing) {
             Verdict::Unlisted => return Ok(path),
             Verdict::Open(directory) => match self.protection(&path, directory, given)? {
                 None => return Ok(path),
                 Some(name) if is_asked_about(&path, directory, name) => return Ok(path),
-                Some(name) => format!("Other programs run or obey what is in `{name}`"),
+                Some(name) => denied(
+                    "Write",
+                    given,
+                    &format!("Other programs run or obey what is in `{name}`"),
+                ),
             },
-            Verdict::Closed => SECRET.to_owned(),
-        };
-        Err(format!("{UNWRITABLE}{given} is in a protected location. {why}").into())
+            Verdict::Closed => denied("Write", given, SECRET),
+        })
     }
 
     /// Returns true if a resolved path may be read.
@@ -183,6 +181,10 @@ impl Paths {
         let resolve = |path: &PathBuf| self.resolve(&path.to_string_lossy()).ok();
         given.filter_map(resolve).collect()
     }
+}
+
+fn denied(access: &str, given: &str, why: &str) -> Stop {
+    Stop::Denied(format!("{access} access denied: {given} is in a protected location. {why}"))
 }
 
 /// The path, if it is the one that was checked: a symlink may have changed since.

@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(project.fail(&tool, args("directory")).await, "Not a file: directory");
         let message = project.fail(&tool, args("directory/file/below")).await;
         assert!(message.contains("directory/file/below"), "{message}");
-        let message = project.fail(&tool, args("~/.ssh/config")).await;
+        let message = fixture::refusal(&tool, &args("~/.ssh/config"));
         assert!(
             message.starts_with("Write access denied: ~/.ssh/config is in a protected location. ")
         );

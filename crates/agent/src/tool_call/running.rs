@@ -113,12 +113,16 @@ pub(crate) async fn run(context: TurnContext<'_>, approved: Approved, teller: Te
             (CallOutcome::Interrupted, output)
         }
         Ok(output) => (CallOutcome::Ran, output),
-        Err(ToolError::Cancelled) => (CallOutcome::Interrupted, ToolOutput::failure("interrupted")),
-        Err(ToolError::Sandbox(error @ SandboxError::Unavailable { .. })) => {
-            (CallOutcome::NoSandbox, ToolOutput::failure(error.to_string()))
-        }
-        Err(error @ (ToolError::Input(_) | ToolError::Sandbox(_) | ToolError::Broken(_))) => {
-            (CallOutcome::Ran, ToolOutput::failure(error.to_string()))
+        Err(error) => {
+            let outcome = match error {
+                ToolError::Cancelled => CallOutcome::Interrupted,
+                ToolError::Denied(_) => CallOutcome::Denied,
+                ToolError::Sandbox(SandboxError::Unavailable { .. }) => CallOutcome::NoSandbox,
+                ToolError::Input(_) | ToolError::Sandbox(_) | ToolError::Broken(_) => {
+                    CallOutcome::Ran
+                }
+            };
+            (outcome, ToolOutput::failure(error.to_string()))
         }
     };
     Settled { call, outcome, output, duration, has_effect, actions, original }

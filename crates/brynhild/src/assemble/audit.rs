@@ -1,7 +1,7 @@
 //! The audit log: decisions that grant or refuse access. Each line has the hash of the line before
 //! it, so that a change in the middle is detected; truncation at the end is not.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -185,7 +185,6 @@ pub(crate) struct Audited {
     audit: Audit,
     project: PathBuf,
     asked: Mutex<BTreeMap<CallId, String>>,
-    foreign: Mutex<BTreeSet<CallId>>,
 }
 
 /// Wraps the session log of a conversation in `root`.
@@ -196,7 +195,6 @@ pub(crate) fn watched(run: &RunContext, root: &Path, inner: Arc<dyn Log>) -> Arc
         audit: Audit::new(config_dir),
         project: root.to_owned(),
         asked: Mutex::default(),
-        foreign: Mutex::default(),
     })
 }
 
@@ -207,7 +205,6 @@ impl Audited {
 
     fn take(&self, what: &EventKind) {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut foreign = self.foreign.lock().unwrap_or_else(PoisonError::into_inner);
         match what {
             EventKind::Asked { call, tool, args, .. } => {
                 asked.insert(call.clone(), format!("{tool} {args}"));
@@ -219,17 +216,8 @@ impl Audited {
                 };
                 self.note(what, &asked.remove(call).unwrap_or_default());
             }
-            EventKind::ToolJudged { call, source: Some(_), .. } => {
-                foreign.insert(call.clone());
-            }
-            EventKind::ToolFinished { call, name, outcome, output, .. } => {
-                // A call that no rule denies may still be refused because of its path.
-                let is_ours = !foreign.remove(call);
-                let is_closed =
-                    is_ours && output.error.as_deref().is_some_and(tools::is_out_of_reach);
-                if *outcome == CallOutcome::Denied || is_closed {
-                    self.note("denied", &format!("{name}: {}", output.for_model()));
-                }
+            EventKind::ToolFinished { name, outcome: CallOutcome::Denied, output, .. } => {
+                self.note("denied", &format!("{name}: {}", output.for_model()));
             }
             _ => {}
         }

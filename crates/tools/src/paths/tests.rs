@@ -30,7 +30,7 @@ fn place() -> Place {
 
 fn failure<T>(result: Result<T, Stop>) -> String {
     match result {
-        Err(Stop::Failed(message)) => message,
+        Err(Stop::Failed(message) | Stop::Denied(message)) => message,
         Err(Stop::Cancelled) => panic!("cancelled"),
         Ok(_) => panic!("allowed"),
     }

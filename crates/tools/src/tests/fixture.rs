@@ -136,7 +136,7 @@ pub(crate) fn call(args: Value) -> ToolCall {
 /// What `actions` says when it must refuse.
 pub(crate) fn refusal(tool: &dyn Tool, args: &Value) -> String {
     match tool.actions(args) {
-        Err(ToolError::Input(message)) => message,
+        Err(ToolError::Input(message) | ToolError::Denied(message)) => message,
         other => panic!("not refused: {other:?}"),
     }
 }
