@@ -34,7 +34,7 @@ pub(crate) fn request(context: TurnContext<'_>, journal: &Journal, system: Arc<s
         max_tokens: settings.max_tokens,
         temperature: settings.temperature,
         reasoning_level: settings.reasoning_level.clone(),
-        reasoning_format: settings.reasoning_format.clone(),
+        reasoning_format: settings.reasoning_format,
         params: settings.params.clone(),
         delivery: settings.delivery,
     }

@@ -12,7 +12,7 @@ use contract::log::Log;
 use contract::message::Usage;
 use contract::policy::{Approvals, Mode};
 use contract::prompt_lines::PromptLines;
-use contract::provider::{Delivery, Model, Provider, ReasoningLevel};
+use contract::provider::{Delivery, Model, Provider, ReasoningFormat, ReasoningLevel};
 use contract::sandbox::Confinement;
 use contract::secret::Secret;
 use contract::snapshots::Snapshots;
@@ -147,7 +147,7 @@ pub struct RequestSettings {
     pub max_tokens: u64,
     pub temperature: Option<f64>,
     pub reasoning_level: ReasoningLevel,
-    pub reasoning_format: String,
+    pub reasoning_format: ReasoningFormat,
     /// Further fields of the body.
     pub params: std::collections::BTreeMap<String, Value>,
     pub delivery: Delivery,

@@ -197,7 +197,7 @@ pub(crate) fn settings(
             max_tokens: longest.max(smallest),
             temperature: (profile.name != "default").then_some(profile.default_temperature),
             reasoning_level: level,
-            reasoning_format: behavior.reasoning_format.clone(),
+            reasoning_format: behavior.reasoning_format,
             params,
             delivery: if profile.supports_streaming { Delivery::Streamed } else { Delivery::Whole },
             known: answering.map(|answering| answering.known.clone()).unwrap_or_default(),

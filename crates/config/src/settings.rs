@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use contract::policy::Mode;
+use contract::provider::ReasoningFormat;
 use contract::secret::Secret;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -238,7 +239,7 @@ pub struct Behavior {
     /// The form of the output.
     pub output_format: OutputFormat,
     /// How past reasoning is sent back.
-    pub reasoning_format: String,
+    pub reasoning_format: ReasoningFormat,
     /// How hard to think.
     pub reasoning_level: String,
     /// True if only `Finish` ends a turn.

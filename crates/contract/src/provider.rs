@@ -25,11 +25,22 @@ pub struct Request {
     /// Sampling temperature; the provider's default where none.
     pub temperature: Option<f64>,
     pub reasoning_level: ReasoningLevel,
-    /// How past reasoning is sent back: `auto`, `reasoning_field`, `thinking_tags` or `none`.
-    pub reasoning_format: String,
-    /// Further fields of the request body, from the model's profile.
+    pub reasoning_format: ReasoningFormat,
+    /// Further fields of the request body.
     pub params: BTreeMap<String, Value>,
     pub delivery: Delivery,
+}
+
+/// How past reasoning is sent back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReasoningFormat {
+    /// As the provider decides.
+    #[default]
+    Auto,
+    ReasoningField,
+    ThinkingTags,
+    None,
 }
 
 /// How hard a model thinks.

@@ -7,7 +7,7 @@ mod form;
 use std::sync::{Arc, OnceLock};
 
 use contract::message::{Entry, Message, Part, Reply};
-use contract::provider::{Delivery, Delta, Provider, ReasoningLevel, Request};
+use contract::provider::{Delivery, Delta, Provider, ReasoningFormat, ReasoningLevel, Request};
 use contract::text::visible;
 use futures::StreamExt;
 use serde_json::Map;
@@ -175,7 +175,7 @@ async fn complete(
         max_tokens: u64::from(request.max_tokens),
         temperature: None,
         reasoning_level: ReasoningLevel::Auto,
-        reasoning_format: "auto".to_owned(),
+        reasoning_format: ReasoningFormat::Auto,
         params: std::collections::BTreeMap::new(),
         delivery: Delivery::Streamed,
     };

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use contract::message::{Message, Reply, ToolCall};
-use contract::provider::Request;
+use contract::provider::{ReasoningFormat, Request};
 use serde_json::{Map, Value, json};
 
 /// How past reasoning is sent back.
@@ -14,13 +14,15 @@ enum Echo {
 }
 
 impl Echo {
-    /// The configuration's word, or else the provider's own.
-    fn choose(format: &str, default: Option<&str>) -> Self {
-        let word = if format == "auto" { default.unwrap_or("none") } else { format };
-        match word {
-            "reasoning_field" => Self::Field,
-            "thinking_tags" => Self::Tags,
-            _ => Self::Nothing,
+    /// Chooses by the configuration, or else by the provider's own default.
+    fn choose(format: ReasoningFormat, default: Option<&str>) -> Self {
+        match (format, default) {
+            (ReasoningFormat::ReasoningField, _)
+            | (ReasoningFormat::Auto, Some("reasoning_field")) => Self::Field,
+            (ReasoningFormat::ThinkingTags, _) | (ReasoningFormat::Auto, Some("thinking_tags")) => {
+                Self::Tags
+            }
+            (ReasoningFormat::Auto | ReasoningFormat::None, _) => Self::Nothing,
         }
     }
 
@@ -36,7 +38,7 @@ impl Echo {
 /// The conversation of a request as a JSON array. What earlier rounds have sent is not encoded
 /// again.
 pub(crate) fn messages(request: &Request, default_format: Option<&str>) -> Vec<u8> {
-    let echo = Echo::choose(&request.reasoning_format, default_format);
+    let echo = Echo::choose(request.reasoning_format, default_format);
     let mut all = Vec::from(b"[");
     for (number, entry) in request.history.iter().enumerate() {
         if number > 0 {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use contract::message::{Entry, Message};
-use contract::provider::{Delivery, Delta, ReasoningLevel, Request};
+use contract::provider::{Delivery, Delta, ReasoningFormat, ReasoningLevel, Request};
 use futures::StreamExt;
 use providers::catalog::Wire;
 use serde_json::{Value, json};
@@ -174,7 +174,7 @@ async fn ask(answering: &assemble::answering_model::AnsweringModel) -> Result<St
         max_tokens: answering.profile.min_max_tokens.unwrap_or(64).max(64),
         temperature: None,
         reasoning_level: ReasoningLevel::Auto,
-        reasoning_format: "auto".to_owned(),
+        reasoning_format: ReasoningFormat::Auto,
         params: std::collections::BTreeMap::new(),
         delivery: Delivery::Streamed,
     };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use contract::message::{Entry, Message, Part, Reply};
-use contract::provider::{Delivery, ReasoningLevel, Request};
+use contract::provider::{Delivery, ReasoningFormat, ReasoningLevel, Request};
 use contract::tool::ToolSpec;
 use serde_json::{Map, Value, json};
 
@@ -38,8 +38,8 @@ pub(super) fn body(extra: &BTreeMap<String, Value>, request: &Request, memos: &M
     merge(&mut head, extra);
     merge(&mut head, &request.params);
     head.insert("stream".into(), json!(request.delivery == Delivery::Streamed));
-    let (format, echo) = match request.reasoning_format.as_str() {
-        "none" => (FORMAT_WITHOUT_THINKING, Echo::Nothing),
+    let (format, echo) = match request.reasoning_format {
+        ReasoningFormat::None => (FORMAT_WITHOUT_THINKING, Echo::Nothing),
         _ => (FORMAT, Echo::Thinking),
     };
     let append = |out: &mut Vec<u8>, before: Option<&Entry>, entry: &Entry| {

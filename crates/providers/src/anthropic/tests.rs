@@ -2,7 +2,9 @@ use std::sync::Arc;
 
 use contract::id::CallId;
 use contract::message::{Message, Part, Reply, StopReason, ToolCall, Usage};
-use contract::provider::{Delivery, Delta, Failure, ProviderError, ReasoningLevel, Request};
+use contract::provider::{
+    Delivery, Delta, Failure, ProviderError, ReasoningFormat, ReasoningLevel, Request,
+};
 use serde_json::{Value, json};
 
 use super::decode::MessagesDecoder;
@@ -211,7 +213,7 @@ fn request_merges_results_and_marks_cacheable_parts() {
     for known in asked.history.iter() {
         known.wire(FORMAT, |_| panic!("this entry was not kept"));
     }
-    asked.reasoning_format = "none".into();
+    asked.reasoning_format = ReasoningFormat::None;
     assert_eq!(sent(&asked)["messages"][1]["content"][0]["type"], "tool_use");
 }
 

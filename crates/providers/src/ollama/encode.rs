@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use contract::message::{Entry, Message, Reply};
-use contract::provider::{Delivery, ReasoningLevel, Request};
+use contract::provider::{Delivery, ReasoningFormat, ReasoningLevel, Request};
 use serde_json::{Map, Value, json};
 
 use crate::body::{Memos, arguments_object, chat, json_bytes, merge, separate};
@@ -24,10 +24,10 @@ pub(super) fn body(extra: &BTreeMap<String, Value>, request: &Request, memos: &M
     merge(&mut head, extra);
     merge(&mut head, &request.params);
     head.insert("stream".into(), json!(request.delivery == Delivery::Streamed));
-    let (format, echo) = match request.reasoning_format.as_str() {
-        "thinking_tags" => ("ollama <thinking>", Echo::Tags),
-        "none" => ("ollama without thinking", Echo::Nothing),
-        _ => ("ollama", Echo::Field),
+    let (format, echo) = match request.reasoning_format {
+        ReasoningFormat::ThinkingTags => ("ollama <thinking>", Echo::Tags),
+        ReasoningFormat::None => ("ollama without thinking", Echo::Nothing),
+        ReasoningFormat::Auto | ReasoningFormat::ReasoningField => ("ollama", Echo::Field),
     };
     let append = |out: &mut Vec<u8>, before: Option<&Entry>, entry: &Entry| {
         separate(out, before);

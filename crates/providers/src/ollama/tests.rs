@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use contract::id::CallId;
 use contract::message::{Message, Part, Reply, StopReason, ToolCall, Usage};
-use contract::provider::{Delivery, Delta, Failure, ReasoningLevel, Request};
+use contract::provider::{Delivery, Delta, Failure, ReasoningFormat, ReasoningLevel, Request};
 use serde_json::{Value, json};
 
 use super::decode::LineDecoder;
@@ -133,11 +133,11 @@ fn request_has_object_arguments_and_named_results() {
     for known in asked.history.iter() {
         known.wire("ollama", |_| panic!("this entry was not kept"));
     }
-    asked.reasoning_format = "thinking_tags".into();
+    asked.reasoning_format = ReasoningFormat::ThinkingTags;
     let tags = sent(&asked)["messages"][2].clone();
     assert_eq!(tags["content"], "<thinking>\nhm\n</thinking>\n\na");
     assert_eq!(tags.get("thinking"), None);
-    asked.reasoning_format = "none".into();
+    asked.reasoning_format = ReasoningFormat::None;
     assert_eq!(sent(&asked)["messages"][2].get("thinking"), None);
 }
 

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use bytes::Bytes;
 use contract::message::{Entry, Message, Part, Reply, ToolCall};
-use contract::provider::{Delivery, ReasoningLevel, Request};
+use contract::provider::{Delivery, ReasoningFormat, ReasoningLevel, Request};
 use serde_json::{Map, Value, json};
 
 use crate::body::{Memos, arguments_object, chat, json_bytes, merge, separate};
@@ -38,7 +38,7 @@ pub(super) fn body(quirks: &Quirks, address: Address, request: &Request, memos: 
     if !request.tools.is_empty() && !head.contains_key("tool_choice") {
         head.insert("tool_choice".into(), json!("auto"));
     }
-    let echo = Echo::choose(quirks, address, &request.reasoning_format);
+    let echo = Echo::choose(quirks, address, request.reasoning_format);
     let ids = quirks.call_ids;
     let format = format!("{}{}", echo.format_key(), ids.format_key());
     let append = |out: &mut Vec<u8>, before: Option<&Entry>, entry: &Entry| {
@@ -88,13 +88,15 @@ pub(super) enum Echo<'a> {
 
 impl<'a> Echo<'a> {
     /// Chooses by the configuration and the vendor.
-    pub(super) fn choose(quirks: &'a Quirks, address: Address, format: &str) -> Self {
+    pub(super) fn choose(quirks: &'a Quirks, address: Address, format: ReasoningFormat) -> Self {
         let details = quirks.reasoning_details;
         let field = |name: &'a str| Self::Field { name, details };
         match (format, quirks.reasoning_field.as_deref()) {
-            ("thinking_tags", _) => Self::Tags,
-            ("reasoning_field", None | Some("none" | "received")) => field("reasoning"),
-            ("none", _) | (_, Some("none")) => Self::Nothing,
+            (ReasoningFormat::ThinkingTags, _) => Self::Tags,
+            (ReasoningFormat::ReasoningField, None | Some("none" | "received")) => {
+                field("reasoning")
+            }
+            (ReasoningFormat::None, _) | (_, Some("none")) => Self::Nothing,
             (_, Some("received")) => Self::Received,
             (_, Some(name)) => field(name),
             (_, None) if address == Address::Configured => Self::Received,

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use contract::id::CallId;
 use contract::message::{Message, Part, Reply, StopReason, ToolCall, Usage};
-use contract::provider::{Delivery, Delta, Failure, ReasoningLevel};
+use contract::provider::{Delivery, Delta, Failure, ReasoningFormat, ReasoningLevel};
 use serde_json::{Value, json};
 
 use super::decode::ChatDecoder;
@@ -281,16 +281,16 @@ fn request_has_conversation_tools_and_vendor_fields() {
 fn past_reasoning_is_sent_in_the_configured_form() {
     let mut asked = request();
     asked.history = Arc::new(vec![entry(Message::Assistant(reply()))]);
-    let mut message = |vendor_name: &str, format: &str| {
-        asked.reasoning_format = format.into();
+    let mut message = |vendor_name: &str, format: ReasoningFormat| {
+        asked.reasoning_format = format;
         sent(&vendor(vendor_name).unwrap().quirks, &asked)["messages"][1].clone()
     };
-    assert_eq!(message("deepseek", "auto")["reasoning_content"], "hm");
-    assert_eq!(message("openai", "auto").get("reasoning"), None);
-    let field = message("openai", "reasoning_field");
+    assert_eq!(message("deepseek", ReasoningFormat::Auto)["reasoning_content"], "hm");
+    assert_eq!(message("openai", ReasoningFormat::Auto).get("reasoning"), None);
+    let field = message("openai", ReasoningFormat::ReasoningField);
     assert_eq!((&field["reasoning"], field.get("reasoning_details")), (&json!("hm"), None));
-    assert_eq!(message("openrouter", "none").get("reasoning"), None);
-    let tags = message("openrouter", "thinking_tags");
+    assert_eq!(message("openrouter", ReasoningFormat::None).get("reasoning"), None);
+    let tags = message("openrouter", ReasoningFormat::ThinkingTags);
     assert_eq!(tags["content"], "<thinking>\nhm\n</thinking>\n\n");
     assert_eq!(tags.get("reasoning"), None);
 }
@@ -384,7 +384,7 @@ fn an_entry_is_encoded_once_and_used_again() {
     let mut asked = request();
     Arc::make_mut(&mut asked.history).push(entry(Message::Assistant(reply())));
     let first = body(quirks, Address::Vendor, &asked, &Memos::default());
-    let key = Echo::choose(quirks, Address::Vendor, "auto").format_key();
+    let key = Echo::choose(quirks, Address::Vendor, ReasoningFormat::Auto).format_key();
     for known in asked.history.iter() {
         known.wire(&key, |_| panic!("this entry was not kept"));
     }

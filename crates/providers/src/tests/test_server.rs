@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use contract::message::{Entry, Message};
-use contract::provider::{Delivery, Delta, Provider, ProviderError, ReasoningLevel, Request};
+use contract::provider::{
+    Delivery, Delta, Provider, ProviderError, ReasoningFormat, ReasoningLevel, Request,
+};
 use contract::secret::Secret;
 use contract::tool::{Recovery, Risk, ToolSpec, Traits};
 use futures::StreamExt;
@@ -198,7 +200,7 @@ pub(crate) fn request() -> Request {
         max_tokens: 8192,
         temperature: None,
         reasoning_level: ReasoningLevel::Auto,
-        reasoning_format: "auto".into(),
+        reasoning_format: ReasoningFormat::Auto,
         params: std::collections::BTreeMap::new(),
         delivery: Delivery::Streamed,
     }

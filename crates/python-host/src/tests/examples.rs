@@ -1,7 +1,7 @@
 //! The examples that ship with the program.
 
 use contract::message::{Entry, Message};
-use contract::provider::{Delivery, Delta, ReasoningLevel, Request};
+use contract::provider::{Delivery, Delta, ReasoningFormat, ReasoningLevel, Request};
 use futures::StreamExt as _;
 use serde_json::{Map, json};
 
@@ -53,7 +53,7 @@ async fn the_example_provider_repeats() {
         max_tokens: 10,
         temperature: None,
         reasoning_level: ReasoningLevel::Auto,
-        reasoning_format: "auto".into(),
+        reasoning_format: ReasoningFormat::Auto,
         params: std::collections::BTreeMap::new(),
         delivery: Delivery::Streamed,
     };

@@ -2,7 +2,7 @@
 
 use contract::message::{Entry, Message, Part, Reply, StopReason, Usage};
 use contract::provider::{
-    Delivery, Delta, Failure, Provider, ProviderError, ReasoningLevel, Request,
+    Delivery, Delta, Failure, Provider, ProviderError, ReasoningFormat, ReasoningLevel, Request,
 };
 use contract::tool::{Recovery, Risk, ToolSpec, Traits};
 use futures::StreamExt as _;
@@ -77,7 +77,7 @@ fn request(history: Vec<Message>, delivery: Delivery) -> Request {
         max_tokens: 99,
         temperature: None,
         reasoning_level: ReasoningLevel::Auto,
-        reasoning_format: "auto".into(),
+        reasoning_format: ReasoningFormat::Auto,
         params: std::collections::BTreeMap::new(),
         delivery,
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use contract::message::{Entry, Message};
-use contract::provider::{Delivery, Delta, Provider, ReasoningLevel, Request};
+use contract::provider::{Delivery, Delta, Provider, ReasoningFormat, ReasoningLevel, Request};
 use futures::StreamExt;
 use plugins::hooks::{Ask, REPLY_TOKENS};
 
@@ -53,7 +53,7 @@ impl Ask for Models {
             max_tokens: REPLY_TOKENS,
             temperature: None,
             reasoning_level: ReasoningLevel::Auto,
-            reasoning_format: "none".to_owned(),
+            reasoning_format: ReasoningFormat::None,
             params: BTreeMap::new(),
             delivery: Delivery::Whole,
         };

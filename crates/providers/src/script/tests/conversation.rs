@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use contract::id::CallId;
 use contract::message::{Entry, Message, Part, Reply, StopReason};
-use contract::provider::{Delivery, Delta, Provider, ProviderError, ReasoningLevel, Request};
+use contract::provider::{
+    Delivery, Delta, Provider, ProviderError, ReasoningFormat, ReasoningLevel, Request,
+};
 use contract::tool::{Recovery, Risk, ToolSpec, Traits};
 use futures::StreamExt;
 
@@ -77,7 +79,7 @@ impl Conversation {
             max_tokens: 100,
             temperature: None,
             reasoning_level: ReasoningLevel::Auto,
-            reasoning_format: "auto".into(),
+            reasoning_format: ReasoningFormat::Auto,
             params: BTreeMap::new(),
             delivery: self.delivery,
         }
