@@ -1,8 +1,8 @@
 //! `allowed-tools` of a skill: while the skill is active, these tools run without approval, unless
 //! a rule, the mode or a hard limit forbids it. A skill of an untrusted project grants nothing.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use contract::policy::Approvals;
 use contract::skill::Skill;
@@ -17,6 +17,8 @@ use crate::assemble::run_context::RunContext;
 pub(crate) struct Grants {
     allowed: BTreeMap<String, Vec<String>>,
     policy: Arc<dyn Approvals>,
+    /// The names of the active skills and commands that grant tools.
+    active: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Grants {
@@ -34,7 +36,7 @@ impl Grants {
             let tools = command.recipe.iter().flat_map(|recipe| &recipe.allowed_tools);
             allowed.insert(grant_name(command), tools.cloned().collect());
         }
-        Self { allowed, policy }
+        Self { allowed, policy, active: Arc::default() }
     }
 
     /// Activates a skill. Returns the tools that run without approval from then on.
@@ -43,13 +45,16 @@ impl Grants {
         let Some(tools) = self.allowed.get(&name) else { return Vec::new() };
         // `*` is not a list of tools.
         let named: Vec<String> = tools.iter().filter(|tool| *tool != "*").cloned().collect();
-        self.policy.grant(&named, &format!("skill {name}")).rules
+        let rules = self.policy.grant(&named, &format!("skill {name}")).rules;
+        self.active.lock().unwrap_or_else(PoisonError::into_inner).insert(name);
+        rules
     }
 
-    /// Repeats the grants of `origin`, as far as they still apply.
-    pub(crate) fn renew(&self, origin: &str) {
-        if let Some(name) = origin.strip_prefix("skill ") {
-            self.activate(name);
+    /// Repeats the grants of `earlier`, as far as they still apply.
+    pub(crate) fn renew(&self, earlier: &Self) {
+        let active = earlier.active.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for name in active {
+            self.activate(&name);
         }
     }
 

@@ -132,7 +132,7 @@ impl Reload {
             state.seen = WatchedFiles::of(&assembly, &self.inputs);
         }
         // New rules apply at once, however long the rest takes.
-        let granted = self.inputs.policy.renew(permissions::policy(&assembly, &self.inputs.root)?);
+        self.inputs.policy.renew(permissions::policy(&assembly, &self.inputs.root)?);
         let is_role_all =
             self.inputs.audience == Audience::Others && self.inputs.role.present().is_some();
         if self.inputs.offers_tools && !is_role_all {
@@ -141,9 +141,7 @@ impl Reload {
         }
         self.inputs.foreign.find(&assembly, self.inputs.answering.as_deref()).await?;
         let tools_and_hooks = ToolsAndHooks::new(&assembly, &self.inputs).await?;
-        for origin in granted {
-            tools_and_hooks.grants.renew(&origin);
-        }
+        tools_and_hooks.grants.renew(&state.present.grants);
         // A plugin that is no longer trusted must not run, not even to shut down.
         let may_end =
             |name: &str| assembly.plugins().get(name).is_some_and(|plugin| plugin.trusted);

@@ -13,18 +13,15 @@ struct State {
     policy: Arc<dyn Approvals>,
     approved: Vec<(ToolSpec, Vec<Action>)>,
     forgotten: Vec<String>,
-    granted: Vec<String>,
 }
 
 impl Renewable {
     pub(super) fn new(policy: Arc<dyn Approvals>) -> Self {
-        let (approved, forgotten, granted) = (Vec::new(), Vec::new(), Vec::new());
-        Self(Mutex::new(State { policy, approved, forgotten, granted }))
+        Self(Mutex::new(State { policy, approved: Vec::new(), forgotten: Vec::new() }))
     }
 
-    /// Replaces the policy. Returns the origins of earlier grants, which the caller grants again or
-    /// not.
-    pub(super) fn renew(&self, policy: Arc<dyn Approvals>) -> Vec<String> {
+    /// Replaces the policy. Earlier grants end with it; the caller repeats those that still apply.
+    pub(super) fn renew(&self, policy: Arc<dyn Approvals>) {
         let mut state = self.state();
         for (tool, actions) in &state.approved {
             policy.remember(tool, actions);
@@ -33,7 +30,6 @@ impl Renewable {
             policy.forget(rule);
         }
         state.policy = policy;
-        std::mem::take(&mut state.granted)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -93,10 +89,7 @@ impl Approvals for Renewable {
     }
 
     fn grant(&self, rules: &[String], origin: &str) -> Granted {
-        let mut state = self.state();
-        if !state.granted.iter().any(|earlier| earlier == origin) {
-            state.granted.push(origin.to_owned());
-        }
+        let state = self.state();
         // A rule that the user revoked is not granted again.
         let mut rules = rules.to_vec();
         rules.retain(|rule| !state.forgotten.contains(rule));
