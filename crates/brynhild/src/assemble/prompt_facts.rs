@@ -71,13 +71,14 @@ fn branch(root: &Path) -> Option<String> {
         None => git,
     };
     let head = read(&directory.join("HEAD"))?;
-    let name = match head.trim().strip_prefix("ref: refs/heads/") {
-        Some(name) => name.to_owned(),
-        None => format!("none ({})", head.trim().get(..12)?),
-    };
     let is_plain = |c: char| !c.is_control() && (c.is_ascii_graphic() || c.is_alphanumeric());
-    let is_name = name.starts_with("none (") || name.chars().all(is_plain);
-    (is_name && name.len() <= MAX_BRANCH).then_some(name)
+    let is_name = |name: &str| name.len() <= MAX_BRANCH && name.chars().all(is_plain);
+    match head.trim().strip_prefix("ref: refs/heads/") {
+        Some(name) => is_name(name).then(|| name.to_owned()),
+        None => {
+            head.trim().get(..12).filter(|hash| is_name(hash)).map(|hash| format!("none ({hash})"))
+        }
+    }
 }
 
 fn read(path: &Path) -> Option<String> {
