@@ -61,26 +61,24 @@ fn target(word: &Word, dirs: &[PathBuf], places: &Places) -> Option<(Decision, S
     }
     let absolute = Path::new(text).is_absolute().then(|| PathBuf::from("/"));
     let mut paths = absolute.iter().chain(dirs).map(|dir| normalize(&dir.join(text)));
-    let (path, what) = paths.find_map(|path| {
+    paths.find_map(|path| {
         let home = places.home.as_ref().filter(|home| home.starts_with(&path));
-        let what = if path == Path::new("/") {
-            "the root directory"
+        // The files of the workspace can be restored; its directory cannot.
+        let is_restorable = is_all && path == places.workspace;
+        let usual = if is_restorable { Decision::Ask } else { Decision::Deny };
+        let (decision, what) = if path == Path::new("/") {
+            (usual, "the root directory")
         } else if home.is_some() {
-            "the home directory"
+            (usual, "the home directory")
         } else if places.workspace.starts_with(&path) {
-            "the workspace"
+            (usual, "the workspace")
         } else if path.ends_with(".git") || path.ends_with(".git/objects") {
-            "the git repository"
+            (Decision::Ask, "the git repository")
         } else {
             return None;
         };
-        Some((path, what))
-    })?;
-    // The files of the workspace can be restored; its directory cannot.
-    let is_restorable = is_all && path == places.workspace;
-    let is_asked = is_restorable || what == "the git repository";
-    let decision = if is_asked { Decision::Ask } else { Decision::Deny };
-    Some((decision, format!("removes {what}")))
+        Some((decision, format!("removes {what}")))
+    })
 }
 
 /// The destructive subcommand of git.

@@ -168,24 +168,20 @@ impl Skills {
 
     fn reference(&self, skill: &str, file: &str) -> Result<PathBuf, Stop> {
         let skill = self.find(skill)?;
-        let found = locate(skill, file, &["references", ""], "Reference")?;
-        let is_body = found.file_name().is_some_and(|name| name == "SKILL.md");
-        let is_top = found.parent().map(Path::to_owned) == canonical_directory(skill);
-        if is_top && (is_body || found.extension().is_none_or(|kind| kind != "md")) {
-            return Err(missing(skill, file, "Reference"));
-        }
-        Ok(found)
+        let found = locate(skill, file, &["references", ""]).filter(|found| {
+            let is_body = found.file_name().is_some_and(|name| name == "SKILL.md");
+            let is_top = found.parent().map(Path::to_owned) == canonical_directory(skill);
+            !is_top || (!is_body && found.extension().is_some_and(|kind| kind == "md"))
+        });
+        found.ok_or_else(|| missing("Reference", skill, file, &references(skill)))
     }
 
     fn script(&self, skill: &str, file: &str) -> Result<PathBuf, Stop> {
         let skill = self.find(skill)?;
-        let found = locate(skill, file, &["scripts", ""], "Script")?;
-        let scripts = canonical_directory(skill).map(|directory| directory.join("scripts"));
-        if scripts.is_some_and(|scripts| found.starts_with(scripts)) {
-            Ok(found)
-        } else {
-            Err(missing(skill, file, "Script"))
-        }
+        let directory = canonical_directory(skill).map(|directory| directory.join("scripts"));
+        let is_script = |found: &PathBuf| directory.is_some_and(|it| found.starts_with(it));
+        let found = locate(skill, file, &["scripts", ""]).filter(is_script);
+        found.ok_or_else(|| missing("Script", skill, file, &scripts(skill)))
     }
 }
 
@@ -195,25 +191,20 @@ fn canonical_directory(skill: &Skill) -> Option<PathBuf> {
 
 /// The file of a skill, in the first of `places` that has it. A file that is outside of the skill's
 /// directory by a symlink is not the skill's.
-fn locate(skill: &Skill, name: &str, places: &[&str], what: &str) -> Result<PathBuf, Stop> {
+fn locate(skill: &Skill, name: &str, places: &[&str]) -> Option<PathBuf> {
     let visible = |part: Component<'_>| {
         matches!(part, Component::CurDir)
             || matches!(part, Component::Normal(name) if !name.to_string_lossy().starts_with('.'))
     };
     let plain = !name.starts_with('~') && Path::new(name).components().all(visible);
-    let directory = canonical_directory(skill).filter(|_| plain);
-    let found = directory.and_then(|directory| {
-        let candidates = places.iter().map(|place| directory.join(place).join(name));
-        let mut resolved = candidates.filter_map(|path| path.canonicalize().ok());
-        resolved.find(|path| path.starts_with(&directory) && path.is_file())
-    });
-    found.ok_or_else(|| missing(skill, name, what))
+    let directory = canonical_directory(skill).filter(|_| plain)?;
+    let candidates = places.iter().map(|place| directory.join(place).join(name));
+    let mut resolved = candidates.filter_map(|path| path.canonicalize().ok());
+    resolved.find(|path| path.starts_with(&directory) && path.is_file())
 }
 
-fn missing(skill: &Skill, name: &str, what: &str) -> Stop {
-    let names = if what == "Script" { scripts(skill) } else { references(skill) };
-    let available = join(&names);
-    let skill = &skill.name;
+fn missing(what: &str, skill: &Skill, name: &str, available: &[String]) -> Stop {
+    let (skill, available) = (&skill.name, join(available));
     Stop::Failed(format!("{what} not found in skill {skill}: {name}\nAvailable: {available}"))
 }
 
