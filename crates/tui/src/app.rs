@@ -450,6 +450,7 @@ impl App {
             Answer::Changes(changes) => {
                 let clean = |it: FileChange| FileChange {
                     description: clean(&it.description),
+                    counts: it.counts,
                     path: one_line(&it.path),
                     unified: clean(&it.unified),
                 };

@@ -163,9 +163,19 @@ impl Answer {
 pub struct FileChange {
     /// The turn or the file that it is about.
     pub description: String,
+    /// The numbers of added and removed lines, if they are known.
+    pub counts: Option<(usize, usize)>,
     pub path: String,
     /// The unified diff; empty if none is wanted or possible.
     pub unified: String,
+}
+
+impl FileChange {
+    /// The description with the counts, as one line.
+    pub fn heading(&self) -> String {
+        let counts = self.counts.map(|(added, removed)| format!(" (+{added} -{removed})"));
+        format!("{}{}\n", self.description, counts.unwrap_or_default())
+    }
 }
 
 /// A list of the host to pick from.

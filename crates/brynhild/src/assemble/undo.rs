@@ -133,7 +133,7 @@ pub(crate) fn listed(
     detail: Detail,
 ) -> Result<String, Problem> {
     let told = parts(keeper, turns, detail)?;
-    Ok(told.into_iter().map(|part| part.description + &part.unified).collect())
+    Ok(told.iter().map(|part| part.heading() + &part.unified).collect())
 }
 
 pub(crate) fn parts(
@@ -143,7 +143,7 @@ pub(crate) fn parts(
 ) -> Result<Vec<ShownChange>, Problem> {
     let only = |description| ShownChange { description, ..ShownChange::default() };
     if turns.is_empty() {
-        return Ok(vec![only("No turn changed a file.\n".to_owned())]);
+        return Ok(vec![only("No turn changed a file.".to_owned())]);
     }
     let mut parts = Vec::new();
     for turn in turns {
@@ -154,9 +154,9 @@ pub(crate) fn parts(
         };
         let at = turn.at.0.strftime("%Y-%m-%d %H:%M");
         let prompt = one_line(&turn.prompt);
-        parts.push(only(format!("turn {}{state}  {at}  {prompt}\n", turn.number)));
+        parts.push(only(format!("turn {}{state}  {at}  {prompt}", turn.number)));
         let Some(views) = keeper.changes(turn)? else {
-            parts.push(only("  what it changed is no longer kept\n".to_owned()));
+            parts.push(only("  what it changed is no longer kept".to_owned()));
             continue;
         };
         let renamed = SessionSnapshots::renamed(&views);
@@ -166,15 +166,18 @@ pub(crate) fn parts(
             }
             let path = one_line(&view.path);
             if let Some(new) = renamed.get(view.path.as_str()) {
-                parts.push(only(format!("  renamed   {path} to {}\n", one_line(new))));
+                parts.push(only(format!("  renamed   {path} to {}", one_line(new))));
                 continue;
             }
-            let description = format!("  {:<8}  {path}{}\n", word(view.change), size(view));
+            let note = note(view);
+            let counts = if note.is_none() { lines(view) } else { None };
+            let note = note.unwrap_or_default();
+            let description = format!("  {:<8}  {path}{note}", word(view.change));
             let unified = match detail {
                 Detail::Lines => difference(view),
                 Detail::Files => String::new(),
             };
-            parts.push(ShownChange { description, path, unified });
+            parts.push(ShownChange { description, counts, path, unified });
         }
     }
     Ok(parts)
@@ -242,8 +245,9 @@ fn lines(view: &FileChange) -> Option<(usize, usize)> {
     Some((count(ChangeTag::Insert), count(ChangeTag::Delete)))
 }
 
-fn size(view: &FileChange) -> String {
-    match (&view.before, &view.after) {
+/// The kind of change, if counts of lines do not describe it.
+fn note(view: &FileChange) -> Option<String> {
+    Some(match (&view.before, &view.after) {
         (Content::Unsaved(why), _) | (_, Content::Unsaved(why)) => format!(" ({why})"),
         (_, Content::Link(target)) => format!(" (a link to {})", target.display()),
         (Content::Directory, Content::Absent) | (_, Content::Directory) => {
@@ -254,11 +258,9 @@ fn size(view: &FileChange) -> String {
         {
             format!(" (permissions {old:o} to {new:o})")
         }
-        _ => match lines(view) {
-            Some((added, removed)) => format!(" (+{added} -{removed})"),
-            None => " (no text)".to_owned(),
-        },
-    }
+        _ if texts(view).is_none() => " (no text)".to_owned(),
+        _ => return None,
+    })
 }
 
 /// The unified diff; empty if the file is binary.

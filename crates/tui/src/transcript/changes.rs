@@ -20,9 +20,9 @@ pub(super) fn parts(changes: &[FileChange], width: usize, theme: &Theme) -> Vec<
 pub(super) fn rows(changes: &[FileChange], part: Part, width: usize, theme: &Theme) -> Vec<Row> {
     let lead = bar(theme);
     match part {
-        Part::Description(at) => changes
-            .get(at)
-            .map_or_else(Vec::new, |it| description_rows(&it.description, width, theme)),
+        Part::Description(at) => {
+            changes.get(at).map_or_else(Vec::new, |it| heading_rows(it, width, theme))
+        }
         Part::Change(at, span) => changes.get(at).map_or_else(Vec::new, |it| {
             span.rows((diff::body(&it.unified), &it.path), theme, width, &lead)
         }),
@@ -37,16 +37,22 @@ fn bar(theme: &Theme) -> Vec<Piece> {
     vec![(theme.style(Role::Border), "┊ ".to_owned())]
 }
 
-fn description_rows(words: &str, width: usize, theme: &Theme) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for line in words.lines() {
-        let words = line.trim_start();
-        let indent = (theme.style(Role::Text), line[..line.len() - words.len()].to_owned());
-        let leads = Leads::same(bar(theme).into_iter().chain([indent]).collect());
-        let role = if words.len() == line.len() { Role::Strong } else { Role::Text };
-        rows.extend(wrap(&counted_pieces(words, role, theme), width, &leads));
+fn heading_rows(change: &FileChange, width: usize, theme: &Theme) -> Vec<Row> {
+    let words = change.description.trim_start();
+    let indent = change.description[..change.description.len() - words.len()].to_owned();
+    let leads = bar(theme).into_iter().chain([(theme.style(Role::Text), indent.clone())]);
+    let style = theme.style(if indent.is_empty() { Role::Strong } else { Role::Text });
+    let mut pieces = vec![(style, words.to_owned())];
+    if let Some((added, removed)) = change.counts {
+        pieces.extend([
+            (style, " (".to_owned()),
+            (theme.style(Role::Added), format!("+{added}")),
+            (style, " ".to_owned()),
+            (theme.style(Role::Removed), format!("-{removed}")),
+            (style, ")".to_owned()),
+        ]);
     }
-    rows
+    wrap(&pieces, width, &Leads::same(leads.collect()))
 }
 
 /// The text of a part to be searched; none if it is little.
@@ -55,22 +61,6 @@ pub(super) fn part_text(changes: &[FileChange], part: Part, more: usize) -> Opti
     changes.get(at).map(|it| span.slice.and_on(diff::body(&it.unified), more))
 }
 
-/// A line of words, in which counts of lines have their colors.
-fn counted_pieces(line: &str, role: Role, theme: &Theme) -> Vec<Piece> {
-    let style = theme.style(role);
-    let counts = line.strip_suffix(')').and_then(|line| line.rsplit_once(" (+"));
-    match counts.and_then(|(before, counts)| Some((before, counts.split_once(" -")?))) {
-        Some((before, (added, removed))) => vec![
-            (style, format!("{before} (")),
-            (theme.style(Role::Added), format!("+{added}")),
-            (style, " ".to_owned()),
-            (theme.style(Role::Removed), format!("-{removed}")),
-            (style, ")".to_owned()),
-        ],
-        None => vec![(style, line.to_owned())],
-    }
-}
-
 pub(super) fn text(changes: &[FileChange]) -> String {
-    changes.iter().flat_map(|it| [it.description.trim_end(), "\n", &it.unified]).collect()
+    changes.iter().map(|it| it.heading() + &it.unified).collect()
 }

@@ -89,9 +89,10 @@ fn file_changes_are_shown_as_edits() {
     let mut stage = Stage::new(60, 16);
     let head = |words: &str| FileChange { description: words.into(), ..FileChange::default() };
     stage.answer(Answer::Changes(vec![
-        head("turn 1  make it\n"),
+        head("turn 1  make it"),
         FileChange {
-            description: "  modified  a.rs (+1 -1)\n".into(),
+            description: "  modified  a.rs".into(),
+            counts: Some((1, 1)),
             path: "a.rs".into(),
             unified: "--- a/a.rs\n+++ b/a.rs\n@@ -1,2 +1,2 @@\n fn a() {}\n-old\n+new\u{1b}[2J\n"
                 .into(),
