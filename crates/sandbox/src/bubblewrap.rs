@@ -285,7 +285,7 @@ fn first_inside(outer: Option<u32>) -> Option<OwnedFd> {
     pidfd_open(first, PidfdFlags::empty()).ok()
 }
 
-/// What a failed bubblewrap said; it has closed its streams.
+/// The error output of a failed bubblewrap, which has closed its streams.
 fn last_words(child: &mut tokio::process::Child) -> String {
     let words = child
         .stderr

@@ -9,9 +9,8 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 
 /// Both sides of a line that is not handed over yet.
 pub(crate) struct Line {
-    /// What the caller keeps.
     pub(crate) ours: ChannelEnds,
-    /// What the process gets: where it reads, and where it writes.
+    /// The ends of the process: one to read from, one to write to.
     pub(crate) theirs: [OwnedFd; 2],
 }
 

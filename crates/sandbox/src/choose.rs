@@ -19,7 +19,7 @@ use crate::{Rung, Settings, none, seatbelt};
 pub(crate) struct Ladder {
     settings: Settings,
     kind: Kind,
-    /// What the user was told.
+    /// The messages that the user has seen.
     told: Mutex<BTreeSet<String>>,
     chosen: OnceLock<Rung>,
     launcher: OnceLock<Arc<Launcher>>,

@@ -1,6 +1,6 @@
-//! What is in a file or a directory, with "nothing is there" and "it cannot be told" kept apart: whoever
-//! decides by what is not there has to take the second for the worst. Bounded, only reads, and waits for
-//! no pipe.
+//! The contents of files and directories. "Nothing is there" and "it cannot be read" are different
+//! results: a caller that decides by absence must treat the second as the worst case. Bounded, only
+//! reads, and waits for no pipe.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read};
@@ -9,7 +9,7 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 
-/// What a look says.
+/// The result of reading.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found<T> {
     /// There is nothing.
@@ -21,7 +21,7 @@ pub(crate) enum Found<T> {
 }
 
 impl<T> Found<T> {
-    /// What is there, for those to whom the rest is the same.
+    /// The contents, for callers that treat the other results alike.
     pub(crate) fn known(self) -> Option<T> {
         match self {
             Self::Read(it) => Some(it),
@@ -29,7 +29,6 @@ impl<T> Found<T> {
         }
     }
 
-    /// What a look says by its result.
     pub(crate) fn of(result: io::Result<T>) -> Self {
         match result {
             Ok(it) => Self::Read(it),
@@ -39,17 +38,17 @@ impl<T> Found<T> {
     }
 }
 
-/// Whether there is nothing at a path, by what looking at it says.
+/// Returns true if the error says that nothing is at a path.
 pub(crate) fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-/// What a file of at most so many bytes holds, wherever links lead.
+/// The contents of a file of at most `most` bytes. Follows symlinks.
 pub(crate) fn file(path: &Path, most: u64) -> Found<Vec<u8>> {
     read(path, most, OFlags::empty())
 }
 
-/// The same, where a link is not a file.
+/// Like [`file`], but a symlink is no file.
 pub(crate) fn plain_file(path: &Path, most: u64) -> Found<Vec<u8>> {
     read(path, most, OFlags::NOFOLLOW)
 }
@@ -71,7 +70,7 @@ fn read(path: &Path, most: u64, further: OFlags) -> Found<Vec<u8>> {
     }))
 }
 
-/// Whether it is the device that is always empty, which people name where they want no file.
+/// Returns true for `/dev/null`, which users name if they want no file.
 fn is_null(found: &Metadata) -> bool {
     let is_same = |null: Metadata| null.rdev() == found.rdev();
     found.file_type().is_char_device() && fs::metadata("/dev/null").is_ok_and(is_same)

@@ -25,24 +25,24 @@ const MOUNTS: usize = 300;
 
 /// Rules for files, which every process is held to. What holds for a directory holds for all in it.
 pub trait FileRules: Send + Sync + std::fmt::Debug {
-    /// Whether it may not be read.
+    /// Returns true if it may not be read.
     fn hides(&self, path: &Path) -> bool;
-    /// Whether it may not be written.
+    /// Returns true if it may not be written.
     fn keeps(&self, path: &Path) -> bool;
-    /// Whether they mean what lies there in that place and in no other.
+    /// Returns true if they apply to the file at this path and to no other path of it.
     fn binds(&self, path: &Path) -> bool;
-    /// Whether they may mean something below a directory.
+    /// Returns true if they may apply to a path below a directory.
     fn may_mean_below(&self, directory: &Path) -> bool;
     /// The paths that they spell out, each up to its first wildcard.
     fn starts(&self) -> Vec<PathBuf>;
 }
 
-/// Whether rules hide what really lies at a path, by its own name or by one that leads there.
+/// Returns true if rules hide the file at a real path, by that path or by a symlink to it.
 pub fn is_hidden(rules: &dyn FileRules, real: &Path) -> bool {
     is_meant(rules, real, |path| rules.hides(path))
 }
 
-/// Whether rules keep it from being written, likewise.
+/// Returns true if rules forbid writing the file at a real path, by that path or by a symlink to it.
 pub(crate) fn is_kept(rules: &dyn FileRules, real: &Path) -> bool {
     is_meant(rules, real, |path| rules.keeps(path))
 }
@@ -65,12 +65,12 @@ pub(crate) fn nowhere_to_work(path: &Path) -> SandboxError {
     ))
 }
 
-/// What a process must not reach, parents before children.
+/// The paths that a process must not reach, parents before children.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DeniedPaths {
-    /// What it may not read.
+    /// Paths that it may not read.
     pub(crate) hidden: BTreeSet<PathBuf>,
-    /// What it may not write.
+    /// Paths that it may not write.
     pub(crate) kept: BTreeSet<PathBuf>,
     /// Directories that may not be moved, since what lies in them would be held no more.
     pub(crate) way: BTreeSet<PathBuf>,
@@ -206,7 +206,7 @@ fn search(request: &Request, rules: &Arc<dyn FileRules>) -> (DeniedPaths, bool) 
     (search.denied, search.is_cut)
 }
 
-/// What rules mean in one directory.
+/// The entries of one directory that rules apply to.
 #[derive(Debug, Default)]
 struct Found {
     count: usize,
@@ -271,7 +271,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether a process may write what really lies at a path.
+    /// Returns true if a process may write at a real path.
     fn is_writable(&self, real: &Path) -> bool {
         self.writable.iter().any(|root| real.starts_with(root))
     }
@@ -285,7 +285,7 @@ impl<'a> Search<'a> {
                     continue;
                 }
                 let Some(found) = self.look(&named, &real) else {
-                    // What we cannot list no process can, until it changes that.
+                    // No process can list it either, until it changes its permissions.
                     self.denied.hidden.insert(real);
                     continue;
                 };
@@ -320,7 +320,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What rules mean in a directory; none where it cannot be listed.
+    /// Returns none if the directory cannot be listed.
     fn look(&self, named: &Path, real: &Path) -> Option<Found> {
         // Without the permission to enter, nothing can be told of what is listed.
         rustix::fs::access(real, rustix::fs::Access::EXEC_OK).ok()?;
@@ -348,14 +348,14 @@ impl<'a> Search<'a> {
         Some(found)
     }
 
-    /// Whether a directory holds what tools have fetched or made, and no rule spells out what lies there.
+    /// Returns true if tools created the content of a directory and no rule names a path in it.
     fn is_skipped(&self, directory: &Path) -> bool {
         files::skip::is_regenerable(directory)
             && !self.starts.iter().any(|start| start.starts_with(directory))
     }
 }
 
-/// Whether a process is shown what lies at a path, apart from the system's own.
+/// Returns true if a process sees a path, apart from system paths.
 fn is_shown(request: &Request, path: &Path) -> bool {
     let home = request.home.iter();
     let toolchains = home

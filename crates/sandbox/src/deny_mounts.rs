@@ -1,5 +1,5 @@
-//! What is mounted so that rules for files hold: read-only what may not be written, and over what may
-//! not be read a file or a directory that nobody can open. An empty one would look like the truth.
+//! Mounts that enforce rules for files: a path that may not be written is read-only, and over a path
+//! that may not be read lies a file or directory that nobody can open. An empty one would mislead.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -13,7 +13,7 @@ use crate::contents::private_directory;
 use crate::denied_paths::DeniedPaths;
 use crate::request::Request;
 
-/// What is mounted for rules.
+/// The mounts that enforce rules.
 #[derive(Debug, Default)]
 pub(crate) struct Mounts {
     pub(crate) found: DeniedPaths,
@@ -33,7 +33,7 @@ impl Mounts {
             match fs::symlink_metadata(path) {
                 Ok(it) if it.is_dir() => mounts.directories.push(path.clone()),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                // What cannot be looked at must not be shown.
+                // A path that cannot be examined must not be shown.
                 Ok(_) | Err(_) => mounts.files.push(path.clone()),
             }
         }

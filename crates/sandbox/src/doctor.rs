@@ -3,18 +3,17 @@
 use crate::failure::Cause;
 use crate::{Rung, Settings, seatbelt};
 
-/// What is known about one rung.
+/// The state of one rung on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RungReport {
     /// The rung.
     pub rung: Rung,
-    /// Whether it works here.
     pub usable: Result<(), Cause>,
-    /// What bounds a command here.
+    /// The limits on a command.
     pub holds: Vec<String>,
-    /// What it does not protect from, or does not allow, here.
+    /// Dangers that it does not prevent, and actions that it does not allow.
     pub lacks: Vec<String>,
-    /// Whether this is the rung that would be used.
+    /// True if it is the rung in use.
     pub chosen: bool,
 }
 
@@ -60,7 +59,7 @@ fn usable(rung: Rung) -> Result<(), Cause> {
     }
 }
 
-/// What no limit of this program holds back, for people.
+/// Memory that no limit counts, for users.
 #[cfg(target_os = "linux")]
 const UNCOUNTED: &str = "memory that processes share (shared mappings, memory files, shared segments) \
                          is not counted against the limit on memory";

@@ -9,9 +9,9 @@ use contract::sandbox::SandboxError;
 /// Why a rung does not work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// What is in the way.
+    /// The obstacle.
     pub what: String,
-    /// What to do about it; empty where nothing helps.
+    /// The action that helps; empty if none does.
     pub remedy: String,
 }
 

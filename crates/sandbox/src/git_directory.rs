@@ -18,7 +18,7 @@ pub(crate) const PARTS: [&str; 7] = [
     "config", "config.worktree", "hooks", "info", "commondir", "objects/info/alternates",
     "objects/info/http-alternates",
 ];
-/// The same of a linked worktree below `worktrees`.
+/// The protected parts of a linked worktree below `worktrees`.
 pub(crate) const WORKTREE_PARTS: [&str; 2] = ["commondir", "config.worktree"];
 
 /// The longest file that is read.

@@ -10,11 +10,11 @@ use std::path::Path;
 pub(crate) struct Setting {
     /// The section without what stands in quotes, in lower case.
     pub(crate) section: String,
-    /// What stands in quotes after it.
+    /// The quoted part after the section.
     subsection: Option<Vec<u8>>,
     /// The name, in lower case.
     pub(crate) key: String,
-    /// What it is set to; none where only the name is there, which git takes for `true`.
+    /// The value; none if only the name is there, which git reads as `true`.
     value: Option<Vec<u8>>,
 }
 
@@ -54,7 +54,7 @@ impl Setting {
         self.value.is_none() || ["true", "yes", "on", "1"].contains(&value.as_str())
     }
 
-    /// Whether it is this one and not of the same name beneath a part of the section.
+    /// Returns true if it is this setting of the section itself, not of a subsection.
     pub(crate) fn is(&self, section: &str, key: &str) -> bool {
         self.subsection.is_none() && self.section == section && self.key == key
     }

@@ -1,5 +1,5 @@
-//! What the user grants a plugin, a hook or a server for writing: guarded like the workspace, and less what
-//! rules deny. What of it is not given is said.
+//! Paths that a user lets a plugin, a hook or a server write. They are guarded like the workspace, and
+//! rules can deny parts of them; the user is told about those parts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,8 +33,8 @@ impl Data {
 }
 
 impl Request {
-    /// The same with protected names in the directories that the user grants as in every other root. Only in
-    /// those for `data` a process does as it likes. A protected name that is granted itself stays so.
+    /// Returns a request in which protected names are guarded in granted directories as in every other
+    /// root, except in those for `data`. A protected name that is itself granted stays granted.
     pub(crate) fn with_grants_guarded(mut self, data: &Data) -> Self {
         let is_named = |directory: &Path| {
             let name = directory.file_name().map(Path::new);
@@ -54,13 +54,13 @@ impl Request {
         self.roots.iter().filter(is_writable).cloned().collect()
     }
 
-    /// What is the process' own, with no protected names.
+    /// Directories of the process' own, in which no name is protected.
     pub(crate) fn private(&self) -> Vec<PathBuf> {
         self.own.iter().filter(|path| !self.roots.contains(path)).cloned().collect()
     }
 
-    /// The same without what is granted and yet denied by rules, and what of grants for writing that is, in
-    /// words: deny wins. The workspace stays, with nothing to be read in it.
+    /// Returns a request without the granted paths that rules deny, and messages about those that were
+    /// granted for writing: deny wins. The workspace stays, with nothing readable in it.
     pub(crate) fn without_denied(
         mut self,
         rules: Option<&dyn FileRules>,
@@ -80,7 +80,7 @@ impl Request {
         self.own.retain(is_left);
         self.read.retain(|path| !hidden.contains(path));
         self.names.retain(|_, real| !hidden.contains(real));
-        // What lies in a root is seen there.
+        // A path in a root is visible there.
         let is_apart = |path: &PathBuf| !self.roots.iter().any(|root| path.starts_with(root));
         self.read.extend(kept.into_iter().filter(is_apart));
         tidy(&mut self.read);

@@ -39,7 +39,7 @@ pub(crate) const HEARD: &str = "in";
 pub(crate) const TOLD: &str = "out";
 pub(crate) const PROXY: &str = "proxy";
 
-/// What the supervisor is told once its plan is there: a byte for itself and one for its command.
+/// The bytes that the supervisor reads after its plan: one for itself and one for its command.
 pub(crate) const GO: [u8; 2] = *b"go";
 
 /// Becomes the command.
@@ -95,7 +95,7 @@ impl Handed {
         })
     }
 
-    /// What is for the command alone.
+    /// The descriptors for the command alone.
     fn passed(&self) -> Vec<RawFd> {
         let channel = self.channel.into_iter().flatten();
         [self.plan, self.status].into_iter().chain(channel).collect()

@@ -27,7 +27,7 @@ pub(crate) fn settle(directory: &Path, env: &mut BTreeMap<String, String>) {
 
 fn fill(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
-    // What the confinement does not show is not missed.
+    // Nothing is linked from a home directory that the confinement hides.
     for entry in fs::read_dir(from).into_iter().flatten().flatten() {
         let (name, path) = (entry.file_name(), entry.path());
         let place = to.join(&name);

@@ -19,7 +19,7 @@ use crate::tree::{self, ProtectedMounts};
 use crate::visible_paths::{self, System};
 use crate::{Rung, Settings, proxy, tokens};
 
-/// What this rung cannot do, for people.
+/// The limits of this rung, for users.
 pub(crate) const LACKS: [&str; 6] = [
     "protected files can be changed while a command runs; changes are undone when it has ended",
     "deny rules for files are not enforced, and single hosts cannot be granted",
@@ -44,7 +44,7 @@ const DEVICES: [&str; 8] = [
     "/dev/pts",
 ];
 
-/// Whether the kernel can do it.
+/// Returns the strength of Landlock in this kernel, or why it cannot be used.
 pub(crate) fn usable() -> Result<Strength, Cause> {
     match self_restrict::strength() {
         Strength::Missing => Err(Cause::new(
@@ -94,7 +94,7 @@ fn plan(request: &Request, scratch: &Path, toolchains: Vec<PathBuf>) -> Result<P
     env.insert("HOME".to_owned(), text("home"));
     env.insert("TMPDIR".to_owned(), text("tmp"));
     if !request.fixed.is_empty() {
-        // What Python has cached beside modules would be taken in their place.
+        // Python would load cached bytecode beside modules in place of the modules.
         env.insert("PYTHONPYCACHEPREFIX".to_owned(), text("tmp/pycache"));
     }
     let mut read: Vec<PathBuf> = PROC.map(PathBuf::from).into();

@@ -69,7 +69,7 @@ impl Descriptors {
     }
 }
 
-/// What the helper said about a start.
+/// The helper's report on a start.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// The program runs.
@@ -101,7 +101,7 @@ impl Launcher {
         self.begin(command, inherited)?.child()
     }
 
-    /// The same, without waiting until it runs.
+    /// Starts it without waiting until it runs.
     pub(crate) fn begin(&self, command: Command, inherited: Vec<OwnedFd>) -> io::Result<Started> {
         let (reply, answer) = mpsc::channel();
         let runtime = Handle::try_current().map_err(io::Error::other)?;

@@ -90,7 +90,7 @@ pub use visible_paths::secrets_around;
 /// The first argument with which the program starts itself as the helper.
 pub const HELPER_COMMAND: &str = "__confine";
 
-/// What the sandbox needs to know about its surroundings.
+/// The environment of the sandbox.
 #[derive(Clone)]
 pub struct Settings {
     /// The program whose `main` hands `PROGRAM __confine ARGS` to [`helper_main`].
@@ -106,9 +106,9 @@ pub struct Settings {
     /// Told of each host that a process which was granted single hosts asks for, before it is
     /// reached; of too many refused ones only the first. May block.
     pub on_proxy_request: Option<ProxyObserver>,
-    /// What no process may read or write, beyond what its profile says.
+    /// Files that no process may read or write, in addition to its profile.
     pub rules: Option<Arc<dyn FileRules>>,
-    /// What no process may reach that was granted single hosts.
+    /// Hosts that a process with granted hosts may not reach.
     pub hosts: Option<HostRules>,
     /// The environment of processes that run outside of the sandbox ([`Access::Host`]).
     ///
@@ -135,13 +135,12 @@ pub struct ProxyRequest<'a> {
     pub port: u16,
     /// The key of the configuration that lists what the process may reach.
     pub key: &'a str,
-    /// What came of it.
     pub verdict: Verdict,
-    /// Whether there are too many of these: further ones of this process are not told of.
+    /// True if it is the last one reported: further requests of this process are not.
     pub is_last: bool,
 }
 
-/// Whether a way out was open.
+/// The decision on a request to the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// It was.

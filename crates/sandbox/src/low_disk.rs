@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 
 use crate::Notice;
 
-/// What stays free, where there was as much.
+/// Bytes of disk that stay free, if that many were free at the start.
 const KEPT: u64 = 1 << 30;
 const INTERVAL: Duration = Duration::from_millis(250);
 

@@ -1,6 +1,6 @@
-//! What must lie where a command finds it. Bubblewrap mounts by paths, and while it does so another confined
-//! process may exchange what these lead to, for a link to the home for example. So it is noted before what
-//! is meant, and the helper compares it before anything runs.
+//! The files that a command must find at mounted paths. Bubblewrap mounts by path, and at the same time
+//! another confined process may replace the target of a path, for example with a symlink to the home
+//! directory. So the expected files are recorded first, and the helper compares them before anything runs.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -21,7 +21,7 @@ use crate::pinned_path;
 /// The disk and the number of a file or directory.
 pub(crate) type Number = (u64, u64);
 
-/// What lies at one path.
+/// The expected file at one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExpectedMount {
     /// This is mounted there.
@@ -32,7 +32,7 @@ pub(crate) enum ExpectedMount {
     Directory(Number),
 }
 
-/// What lies at paths, as it is seen in the end.
+/// The expected files at paths after all mounts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ExpectedMounts {
     places: BTreeMap<PathBuf, ExpectedMount>,
@@ -57,7 +57,7 @@ impl ExpectedMounts {
         Ok(())
     }
 
-    /// What lies at a path, if it is what was meant; nothing is known of other paths.
+    /// Opens a path, if its file is the expected one; none for a path that is not recorded.
     pub(crate) fn open(&self, path: &Path) -> Option<io::Result<OwnedFd>> {
         let (ExpectedMount::Mounted { file, .. } | ExpectedMount::Directory(file)) =
             *self.places.get(path)?
@@ -153,7 +153,7 @@ fn number(opened: impl AsFd) -> io::Result<Number> {
     Ok((found.st_dev, found.st_ino))
 }
 
-/// Whether it is the top of a mount, as far as the kernel tells.
+/// Returns true if it is the root of a mount, as far as the kernel tells.
 fn is_top(opened: impl AsFd) -> io::Result<bool> {
     match statx(opened, c"", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS) {
         Ok(found) => {

@@ -1,4 +1,4 @@
-//! What the helper is told: the program, its variables, and the restrictions to apply.
+//! The instructions for the helper: the program, its environment, and the restrictions to apply.
 //!
 //! A plan travels through an inherited descriptor, never through arguments or the environment,
 //! because other users can read the former and the dynamic linker obeys the latter.
@@ -29,7 +29,7 @@ pub(crate) struct Plan {
     pub(crate) write: Vec<PathBuf>,
     /// Files and device nodes that can be read and written, not created or removed.
     pub(crate) devices: Vec<PathBuf>,
-    /// What must lie where the program finds it.
+    /// The files that the program must find at mounted paths.
     pub(crate) expected: ExpectedMounts,
     /// The filter of system calls, as text. It is the last of all that is written: a plan that was cut
     /// off has none.

@@ -1,5 +1,5 @@
-//! What bounds the number of processes of a command. The usual limit counts per user and does not
-//! bind root, so root needs another.
+//! Limits the number of processes of a command. The usual limit counts per user and does not bind
+//! root, so root needs another.
 
 use contract::sandbox::Limits;
 
@@ -28,8 +28,8 @@ pub(crate) fn bound_numbers(limits: &Limits) {
     }
 }
 
-/// Whether each process namespace has a highest number of its own. Before Linux 6.14 the number
-/// is that of the whole machine, which must not be touched.
+/// Returns true if each process namespace has its own maximum. Before Linux 6.14 the maximum is that
+/// of the whole machine, which must not be changed.
 fn has_own_numbers() -> bool {
     let system = rustix::system::uname();
     system.release().to_str().is_ok_and(is_recent)

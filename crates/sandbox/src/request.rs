@@ -14,7 +14,7 @@ use files::protected::protected;
 use crate::symlinks::{Writable, followed};
 use crate::{Rung, contents, git_directory, visible_paths};
 
-/// What to start, and what it may touch.
+/// A process to start, and the paths that it may use.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) program: PathBuf,
@@ -34,7 +34,7 @@ pub(crate) struct Request {
     pub(crate) read: Vec<PathBuf>,
     /// Symlinks on the way to the home and to readable paths in it, with their targets.
     pub(crate) names: BTreeMap<PathBuf, PathBuf>,
-    /// What may be written whatever the access, parents before children.
+    /// Paths that are writable whatever the access, parents before children.
     pub(crate) own: Vec<PathBuf>,
     pub(crate) access: Access,
     pub(crate) network: Network,
@@ -71,7 +71,7 @@ impl Request {
         })?;
         let mut roots = vec![workspace.clone()];
         let known = known.with([workspace.clone()]);
-        // What is written as it is, no link has a say in.
+        // A path without symlinks cannot be redirected by one.
         let is_plain = |path: &&PathBuf| fs::canonicalize(path).is_ok_and(|real| real == **path);
         let plain: Vec<PathBuf> = profile.write.iter().filter(is_plain).cloned().collect();
         let known = known.with(plain.iter().cloned());
@@ -104,7 +104,7 @@ impl Request {
         }
         let path = profile.env.get("PATH").map(String::as_str).unwrap_or_default();
         read.extend(visible_paths::toolchains_on(path, home.as_deref(), &known));
-        // What lies in a root is seen there, whatever is put in its place.
+        // A path in a root is visible there, whatever replaces it.
         read.retain(|path| !roots.iter().any(|root| path.starts_with(root)));
         tidy(&mut read);
         let taken = [roots.as_slice(), &read, &own].concat();
@@ -174,7 +174,7 @@ impl Request {
 const PACKAGES: &str = "node_modules";
 
 impl Request {
-    /// Whether a file of the workspace can be put into its place by mounts.
+    /// Returns true if a file of the workspace can be mounted at its place.
     pub(crate) fn can_place(&self, fixed: &Fixed) -> bool {
         let root = self.roots.iter().rfind(|root| fixed.place.starts_with(root));
         root == Some(&self.workspace)

@@ -119,7 +119,7 @@ impl Running {
     }
 }
 
-/// What ends the process `id` and all it started, from another task.
+/// A function that kills the process `id` and all it started, from another task.
 fn killer(id: u32, end: &End) -> io::Result<Box<dyn FnOnce() + Send>> {
     Ok(match end {
         #[cfg(target_os = "linux")]

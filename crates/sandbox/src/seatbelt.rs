@@ -18,7 +18,7 @@ use crate::{Rung, Settings, git_directory, proxy, tokens, tree, visible_paths};
 
 const PROGRAM: &str = "/usr/bin/sandbox-exec";
 
-/// What this rung cannot do, for people.
+/// The limits of this rung, for users.
 pub(crate) const LACKS: [&str; 4] = [
     "no limits on processes, memory and file sizes",
     "a process that leaves its process group outlives the command",
@@ -51,7 +51,7 @@ const NETWORK_SERVICES: [&str; 4] = [
     "com.apple.trustd.agent",
 ];
 
-/// Whether this machine has Seatbelt.
+/// Returns why Seatbelt cannot be used, if it cannot.
 pub(crate) fn usable() -> Result<(), Cause> {
     if !cfg!(target_os = "macos") {
         return Err(Cause::new("it needs macOS", ""));

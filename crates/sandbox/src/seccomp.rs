@@ -12,7 +12,7 @@ use seccompiler::{
     SeccompRule, TargetArch, sock_filter,
 };
 
-/// What stays open.
+/// The system calls that stay allowed.
 #[expect(clippy::struct_excessive_bools, reason = "each is a door of its own")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Openings {
@@ -24,8 +24,8 @@ pub(crate) struct Openings {
     pub(crate) ipc: bool,
     /// Modes, owners, times and further attributes of files.
     pub(crate) attributes: bool,
-    /// Whether namespaces hide what belongs to others. Without them no call may reach their processes
-    /// by number, or label their files by name.
+    /// True if namespaces hide other processes. Without them no call may reach a process by its number,
+    /// or label a file by its name.
     pub(crate) hidden: bool,
 }
 

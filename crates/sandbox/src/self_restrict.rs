@@ -132,8 +132,8 @@ fn limit(limits: &Limits, restrictions: Restrictions) -> Result<(), rustix::io::
     ] {
         let ceiling = getrlimit(resource).maximum;
         let value = Some(wanted.min(ceiling.unwrap_or(u64::MAX)));
-        // What only reserves memory, as sanitizers do, may raise this one: what a process really
-        // takes is watched.
+        // A process that only reserves memory, as with sanitizers, may raise this limit: the memory that
+        // it really uses is watched.
         let maximum = if resource == Resource::Data { ceiling } else { value };
         setrlimit(resource, Rlimit { current: value, maximum })?;
     }

@@ -47,7 +47,7 @@ impl Writable {
         Self(self.0.iter().cloned().chain(more).collect())
     }
 
-    /// Whether one of them holds a path.
+    /// Returns true if one of them contains a path.
     pub(crate) fn holds(&self, path: &Path) -> bool {
         self.0.iter().any(|root| path.starts_with(root))
     }
@@ -157,7 +157,7 @@ pub(crate) fn followed(path: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
     way(path).filter(|(real, _)| fs::symlink_metadata(real).is_ok())
 }
 
-/// The same whether or not something is there; none where links lead in a circle.
+/// The real path, whether or not it exists, and the symlinks on the way; none if they form a cycle.
 pub(crate) fn way(path: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
     let (mut real, mut links) = (PathBuf::from("/"), Vec::new());
     let mut rest: VecDeque<OsString> = parts(path).collect();

@@ -37,18 +37,18 @@ const ALONE: [&str; 2] = [".cargo/config", ".cargo/config.toml"];
 /// Settings that are longer are taken to hold one.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// What the names of secrets end with.
+/// The last parts of names of secrets.
 const NAMES: [&str; 5] = ["token", "_auth", "password", "passphrase", "secret"];
 
 /// The settings within the toolchains of `home` that hold a secret.
 pub(crate) fn tokens(home: &Path) -> Vec<PathBuf> {
     let all = SETTINGS.iter().flat_map(|pattern| matching(home, pattern));
-    // What a link leads to is shown or hidden where it lies.
+    // The target of a symlink is shown or hidden at its own path.
     let plain = all.filter(|path| fs::symlink_metadata(path).is_ok_and(|found| found.is_file()));
     plain.filter(|path| holds_secret(&file(path, MOST_BYTES))).collect()
 }
 
-/// Whether a toolchain of `home` is a file of settings that holds a secret, wherever links lead.
+/// Returns true if a toolchain of `home` is a settings file with a secret. Follows symlinks.
 pub(crate) fn is_secret(home: &Path, toolchain: &str) -> bool {
     ALONE.contains(&toolchain) && holds_secret(&file(&home.join(toolchain), MOST_BYTES))
 }
@@ -93,7 +93,7 @@ fn holds_secret(found: &Found<Vec<u8>>) -> bool {
     }
 }
 
-/// Whether a line gives a name of a secret a value that is no variable, or has an address with one.
+/// Returns true if a line sets a secret to a value that is no variable, or has a URL with a secret.
 fn says_secret(line: &str) -> bool {
     let is_given = |rest: &str| {
         let rest = rest.trim_start_matches(['"', '\'', ' ', '\t']);

@@ -32,15 +32,15 @@ const MOST: usize = 1_000;
 pub(crate) struct TrustedCopies {
     /// The workspace.
     pub(crate) root: PathBuf,
-    /// What lies in its place.
+    /// The directory that replaces it.
     pub(crate) view: PathBuf,
-    /// What is mounted in it, each from its own place.
+    /// Paths that are mounted in it, each from its original location.
     pub(crate) mounted: Vec<PathBuf>,
     /// Copies of the files, with their places.
     pub(crate) copies: Vec<(PathBuf, PathBuf)>,
     /// Protected paths.
     held: BTreeSet<PathBuf>,
-    /// What each directory held, from the root, with the number of a file that is linked.
+    /// The entries of each directory, relative to the root, with the inode of a file with hard links.
     known: BTreeMap<PathBuf, BTreeMap<OsString, Option<u64>>>,
     _directory: tempfile::TempDir,
     /// Locked while in use, so that a sweep knows what was abandoned.
@@ -176,12 +176,12 @@ impl TrustedCopies {
         })
     }
 
-    /// Whether a path is protected, or lies in what is.
+    /// Returns true if a path is protected, or is in a protected directory.
     pub(crate) fn is_held(&self, path: &Path) -> bool {
         path.ancestors().any(|above| self.held.contains(above))
     }
 
-    /// Whether a path is a directory of ours.
+    /// Returns true if a path is a copied directory.
     pub(crate) fn is_directory(&self, path: &Path) -> bool {
         path.strip_prefix(&self.root).is_ok_and(|way| self.known.contains_key(way))
     }

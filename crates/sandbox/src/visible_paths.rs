@@ -1,5 +1,5 @@
-//! What a confined process sees of the machine: system directories, toolchains, the git directory of a
-//! worktree; and what must be hidden although its directory is shown.
+//! The files of the machine that a confined process sees: system directories, toolchains, the git
+//! directory of a worktree; and files that must be hidden although their directory is shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -57,11 +57,11 @@ pub fn secrets_around(directory: &Path, home: &Path) -> Option<PathBuf> {
     places.find(|place| directory.starts_with(place))
 }
 
-/// What changes the kernel for everybody.
+/// Files that change the kernel for the whole machine.
 pub(crate) const KERNEL_SETTINGS: [&str; 6] =
     ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi"];
 
-/// What lists the keys that the kernel keeps for the user, whom it knows inside as well.
+/// Lists of the keys that the kernel stores for the user. It uses the same user inside the sandbox.
 pub(crate) const KEYRINGS: [&str; 2] = ["/proc/keys", "/proc/key-users"];
 
 /// Something at the root of the file system.
@@ -97,7 +97,7 @@ fn find_system() -> Vec<System> {
     found
 }
 
-/// Whether a path lies among the system's programs and settings.
+/// Returns true if a path is among the system's programs and settings.
 pub(crate) fn is_of_system(path: &Path) -> bool {
     system().iter().any(|entry| match entry {
         System::Directory(directory) => path.starts_with(directory),
@@ -151,7 +151,7 @@ pub(crate) fn toolchains_on(
         .collect()
 }
 
-/// Whether a directory lies in a toolchain, or holds its program.
+/// Returns true if a directory is in a toolchain, or contains its program.
 fn is_of(directory: &Path, toolchain: &Path) -> bool {
     directory.starts_with(toolchain) || directory == ".dotnet" && toolchain.starts_with(directory)
 }

@@ -1,4 +1,4 @@
-//! What bubblewrap is told, and what must come of it.
+//! The options of bubblewrap, and the mounts that they must result in.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -97,7 +97,7 @@ impl Options {
             let bind = if writable.contains(root) { Bind::Free } else { Bind::ReadOnly };
             self.root(bind, root, after)?;
         }
-        // What is covered later or is a directory of ours needs no mount.
+        // A path that is covered later, or is a copied directory, needs no mount.
         let is_covered = |path: &Path| denied.directories.iter().any(|it| path.starts_with(it));
         let is_mirrored =
             |path: &Path| after.trusted.as_ref().is_some_and(|trusted| trusted.is_directory(path));
@@ -288,7 +288,7 @@ impl Options {
     }
 }
 
-/// What went wrong at a path.
+/// An error with the path that it is about.
 fn named(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }

@@ -23,7 +23,7 @@ const PRIVATE: [([u8; 4], u32); 16] = [
     ([240, 0, 0, 0], 4),
 ];
 
-/// Whether `address` is one that only a literal grant opens.
+/// Returns true if only a grant of the literal address opens it.
 pub(super) fn is_private(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => is_private_v4(address),

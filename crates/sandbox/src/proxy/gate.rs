@@ -22,7 +22,7 @@ const TOLD: usize = 50;
 /// How many ways that were open are written down.
 const OPENED: usize = 10_000;
 
-/// What a process was granted.
+/// The hosts that a process may reach.
 pub(super) struct Gate {
     grants: Vec<Grant>,
     key: String,
@@ -76,7 +76,7 @@ pub(super) struct Refusal {
     pub(super) why: String,
 }
 
-/// Whether the loopback of this machine is among `hosts`.
+/// Returns true if the loopback of this machine is among `hosts`.
 pub(super) fn has_loopback(hosts: &Hosts) -> bool {
     hosts.names.iter().filter_map(|text| Grant::parse(text)).any(|grant| match grant.name {
         Name::Address(address) => address.to_canonical().is_loopback(),
@@ -103,7 +103,6 @@ impl Grant {
         Some(Self { name, port })
     }
 
-    /// Whether it speaks of `host` at this port.
     fn covers(&self, host: &str, port: u16) -> bool {
         self.names(host) && self.has_port(host, port)
     }
@@ -117,7 +116,7 @@ impl Grant {
         }
     }
 
-    /// Whether it speaks of an address by itself, whatever name led there.
+    /// Returns true if it grants the address itself, whatever name resolved to it.
     fn opens(&self, host: &str, address: SocketAddr) -> bool {
         let is_meant = match &self.name {
             Name::Address(granted) => granted.to_canonical() == address.ip().to_canonical(),
@@ -161,17 +160,17 @@ impl Gate {
         Self { grants, key, rules, told, notice, on_proxy_request, seen, blocked, writing }
     }
 
-    /// The same gate, which records refused hosts in `blocked`.
+    /// Records refused hosts in `blocked`.
     pub(super) fn with_log(self, blocked: BlockedLog) -> Self {
         Self { blocked, ..self }
     }
 
-    /// Whether a host was granted by name.
+    /// Returns true if a host was granted by name.
     pub(super) fn is_granted(&self, host: &str, port: u16) -> bool {
         self.grants.iter().any(|grant| grant.covers(host, port))
     }
 
-    /// Whether an address may be dialed for a host that was granted.
+    /// Returns true if a connection to an address of a granted host is allowed.
     pub(super) fn is_open(&self, host: &str, address: SocketAddr) -> bool {
         !is_private(address.ip()) || self.grants.iter().any(|grant| grant.opens(host, address))
     }

@@ -1,5 +1,5 @@
-//! What a client asks of the proxy: the head of an HTTP request, read strictly. What a proxy and a
-//! server could read in two ways is refused.
+//! Requests to the proxy: the head of an HTTP request, parsed strictly. A head that a proxy and a server
+//! could interpret differently is refused.
 
 use std::fmt::Write;
 

@@ -11,7 +11,7 @@ use super::{State, Tree};
 use crate::git_directory::{self, PARTS, WORKTREE_PARTS, is_git_directory};
 use crate::quarantine::QUARANTINE;
 
-/// What a path is to the sandbox.
+/// The kind of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A part of a known repository, or a path that its config names.
