@@ -93,7 +93,6 @@ pub fn is_known(kind: &str) -> bool {
     KINDS.iter().any(|(name, ..)| *name == kind)
 }
 
-/// The message about unknown keys of an entry of a known type.
 pub fn unknown_keys(entry: &ToolEntry) -> Option<String> {
     let (_, known, _) = KINDS.iter().find(|(name, ..)| *name == entry.kind)?;
     let is_known = |key: &str| {

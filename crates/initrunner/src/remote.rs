@@ -51,7 +51,6 @@ pub struct RemoteAgent {
 }
 
 impl RemoteAgent {
-    /// The tool that hands work to the agent, with its time limit.
     pub fn new(
         spec: Arc<ToolSpec>,
         (address, speech): (Address, Speech),

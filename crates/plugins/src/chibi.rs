@@ -33,7 +33,7 @@ use futures::stream::{self, StreamExt as _};
 use crate::directories::Directories;
 use crate::hooks::moment::ListenerHook;
 use crate::open_plugins::{Listed, OpenPlugins};
-use crate::plugin::Place;
+use crate::plugin::{Place, ReportLine};
 use crate::problem::Problem;
 pub use find::{Candidate, Search, find};
 use hook::PointHook;
@@ -203,7 +203,7 @@ impl OpenPlugins for Plugins {
     }
 }
 
-fn report(schema: &Schema) -> Vec<String> {
+fn report(schema: &Schema) -> Vec<ReportLine> {
     let mut lines = Vec::new();
     for tool in &schema.tools {
         lines.push(format!("tool {}", tool.name));
@@ -216,9 +216,9 @@ fn report(schema: &Schema) -> Vec<String> {
             });
         }
     }
-    let problems = schema.problems.iter();
-    lines.extend(problems.map(|problem| format!("{} ({})", problem.what, problem.hint)));
-    lines
+    let problem = |problem: &Problem| format!("{} ({})", problem.what, problem.hint);
+    let problems = schema.problems.iter().map(problem).map(ReportLine::Ignored);
+    lines.into_iter().map(ReportLine::Note).chain(problems).collect()
 }
 
 #[cfg(test)]

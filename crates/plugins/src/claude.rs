@@ -44,7 +44,7 @@ use crate::files;
 use crate::hooks::Ask;
 use crate::hooks::host::Owner;
 use crate::hooks::moment::ListenerHook;
-use crate::plugin::{Place, Plugin, PluginSettings};
+use crate::plugin::{Place, Plugin, PluginSettings, ReportLine};
 use crate::problem::Problem;
 use hook::{Handlers, Shared};
 
@@ -71,8 +71,7 @@ pub struct Loaded {
     pub servers: Map<String, Value>,
     /// The files of the plugin in which they stand, by their names.
     pub server_files: BTreeMap<String, String>,
-    /// One line for each part that was loaded, or ignored and why.
-    pub report: Vec<String>,
+    pub report: Vec<ReportLine>,
     pub problems: Vec<Problem>,
     handlers: Vec<handlers::Handler>,
     values: values::Values,

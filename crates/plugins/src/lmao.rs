@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 
 use crate::hooks::moment::ListenerHook;
 use crate::open_plugins::{Listed, OpenPlugins};
-use crate::plugin::{Dialect, Manifest, Place, Plugin, PluginSettings};
+use crate::plugin::{Dialect, Manifest, Place, Plugin, PluginSettings, ReportLine};
 use crate::problem::{Problem, shown};
 use crate::python::Python;
 use facts::Facts;
@@ -153,18 +153,19 @@ impl Lmao {
         each.collect()
     }
 
-    /// One line for each part of the plugin with this file that was loaded, or ignored and why.
-    fn report(&self, file: &Path) -> Vec<String> {
+    fn report(&self, file: &Path) -> Vec<ReportLine> {
         let mut lines = Vec::new();
         for group in &self.groups {
             for (key, facts) in &group.facts.tools {
                 let known = group.offer.tools.iter().find(|tool| &tool.key == key);
                 if let Some(tool) = known.filter(|_| Path::new(&facts.file) == file) {
-                    lines.push(format!("tool `{}`: {}", tool.spec.name, facts.summary()));
+                    let line = format!("tool `{}`: {}", tool.spec.name, facts.summary());
+                    lines.push(ReportLine::Note(line));
                 }
             }
             let own = group.problems.iter().filter(|problem| problem.path == file);
-            lines.extend(own.map(|problem| format!("ignored: {}", problem.what)));
+            let ignored = |problem: &Problem| format!("ignored: {}", problem.what);
+            lines.extend(own.map(ignored).map(ReportLine::Ignored));
             if group.members.iter().any(|member| is_file_of(member, file)) {
                 lines.extend(group.facts.summary());
             }
@@ -203,7 +204,7 @@ impl OpenPlugins for Lmao {
         let listed = self.all.iter().map(|plugin| {
             let mut report = Vec::new();
             if !plugin.trusted {
-                report.push(String::from("ignored: it is not trusted"));
+                report.push(ReportLine::Ignored("ignored: it is not trusted".to_owned()));
             }
             for file in &plugin.manifest.tools {
                 report.extend(self.report(Path::new(file)));
@@ -292,7 +293,6 @@ fn worker_name(directory: &Directory, member: &Plugin) -> String {
     }
 }
 
-/// The worker's settings beside its files.
 fn own(settings: &PluginSettings, conditions: &Conditions) -> serde_json::Map<String, Value> {
     let workspace = &conditions.workspace;
     let mut skills = vec![workspace.join("skills"), workspace.join(".brynhild/skills")];

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::claude::HookServices;
 use crate::hooks::Ask;
-use crate::plugin::{Plugin, PluginState};
+use crate::plugin::{Plugin, PluginState, ReportLine};
 
 /// The loaded plugins of one system.
 #[async_trait]
@@ -56,8 +56,7 @@ pub struct Listed {
     /// The reason why it could not be started, if that was tried.
     #[serde(skip)]
     pub failure: Option<String>,
-    /// One line for each part that was loaded, or ignored and why.
-    pub report: Vec<String>,
+    pub report: Vec<ReportLine>,
     /// The tools that it brings under a source of another name.
     #[serde(skip)]
     pub tools: Vec<String>,
@@ -67,7 +66,7 @@ pub struct Listed {
 }
 
 impl Listed {
-    pub(crate) fn of(plugin: &Plugin, dialect: &'static str, report: Vec<String>) -> Self {
+    pub(crate) fn of(plugin: &Plugin, dialect: &'static str, report: Vec<ReportLine>) -> Self {
         Self {
             name: plugin.name().to_owned(),
             dialect,

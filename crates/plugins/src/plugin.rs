@@ -317,3 +317,19 @@ pub struct EntryPoint {
     /// Where the object is: `module:attribute`.
     pub object: String,
 }
+
+/// A line about a part of a plugin.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum ReportLine {
+    Note(String),
+    /// The part is not used, for the reason that the line tells.
+    Ignored(String),
+}
+
+impl ReportLine {
+    pub fn as_str(&self) -> &str {
+        let (Self::Note(text) | Self::Ignored(text)) = self;
+        text
+    }
+}

@@ -14,7 +14,6 @@ pub(crate) fn python_text(value: &Value) -> String {
     }
 }
 
-/// A number as a `float` gives it.
 pub(crate) fn float_text(number: f64) -> String {
     let magnitude = number.abs();
     if number == 0.0 || (1e-4..1e16).contains(&magnitude) {

@@ -23,7 +23,7 @@ use contract::sandbox::{Limits, SandboxError};
 use futures::FutureExt as _;
 use plugins::dialects::Named;
 use plugins::open_plugins::Listed;
-use plugins::plugin::PluginState;
+use plugins::plugin::{PluginState, ReportLine};
 use serde_json::Value;
 use tools::tool_search::Deferral;
 
@@ -260,7 +260,7 @@ pub(crate) fn listing(assembly: &Assembly) -> Result<Vec<Listed>, Problem> {
     let servers = with_servers(assembly, discover(assembly).servers, None)?;
     let offered = servers.tools();
     let listed = servers.statuses().into_iter().map(|status| {
-        let report = status.report();
+        let report = status.report().into_iter().map(ReportLine::Note).collect();
         let enabled = status.state != CatalogState::Disabled;
         let failure = status.error.filter(|_| status.state == CatalogState::Failed);
         let tools = if enabled { status.tools } else { Vec::new() };

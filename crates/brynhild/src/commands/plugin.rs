@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use contract::text::head;
 use plugins::manifest::{self, Validation};
 use plugins::open_plugins::Listed;
-use plugins::plugin::{Place, Plugin, PluginState};
+use plugins::plugin::{Place, Plugin, PluginState, ReportLine};
 use plugins::problem::Problem as Fault;
 use plugins::state;
 use serde_json::{Map, Value, json};
@@ -191,7 +191,8 @@ fn show_foreign(run: &RunContext, plugin: &Listed) -> Outcome {
         ("enabled", enabled),
     ];
     let fields = output::fields(fields.map(|(key, value)| (key, value.to_owned())));
-    run.report(plugin, fields + &plugin.report.join("\n"))?;
+    let report: Vec<&str> = plugin.report.iter().map(ReportLine::as_str).collect();
+    run.report(plugin, fields + &report.join("\n"))?;
     print_tokens(plugin.tool_tokens.filter(|_| !run.wants_json()))?;
     Ok(Exit::Done)
 }
@@ -280,15 +281,14 @@ async fn foreign_plugins(
     Ok(listed)
 }
 
-/// The lines of reports about ignored parts.
-fn ignored(plugins: &[Listed]) -> impl Iterator<Item = &String> {
-    let is_ignored = |line: &&String| line.starts_with("ignored") || line.contains(" ignored");
+fn ignored(plugins: &[Listed]) -> impl Iterator<Item = &ReportLine> {
+    let is_ignored = |line: &&ReportLine| matches!(line, ReportLine::Ignored(_));
     plugins.iter().flat_map(|it| &it.report).filter(is_ignored)
 }
 
 fn validate_foreign(run: &RunContext, path: &str, plugins: &[Listed]) -> Outcome {
     let errors: Vec<&str> = plugins.iter().filter_map(|it| it.failure.as_deref()).collect();
-    let warnings: Vec<&String> = ignored(plugins).collect();
+    let warnings: Vec<&ReportLine> = ignored(plugins).collect();
     let data = json!({
         "path": path,
         "valid": errors.is_empty(),
@@ -304,7 +304,7 @@ fn validate_foreign(run: &RunContext, path: &str, plugins: &[Listed]) -> Outcome
             Some(_) => {}
             None => {
                 lines.push(format!("{path} is the plugin {name} of {dialect}."));
-                lines.extend_from_slice(report);
+                lines.extend(report.iter().map(|line| line.as_str().to_owned()));
             }
         }
     }

@@ -259,7 +259,6 @@ impl Renderer {
         }
     }
 
-    /// The absolute target; none for one within the page.
     fn whole(&self, target: &str) -> Option<String> {
         let target = target.trim();
         if target.is_empty() || target.starts_with('#') {

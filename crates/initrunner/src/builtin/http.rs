@@ -87,7 +87,6 @@ struct HttpRequest {
 }
 
 impl HttpRequest {
-    /// The method and the whole address of a call. An error is words for the model.
     fn target(&self, args: &Value) -> Result<(Method, Url), String> {
         let method = text(args, "method").to_uppercase();
         if !self.methods.contains(&method) {

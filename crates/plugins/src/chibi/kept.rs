@@ -124,7 +124,6 @@ struct Key {
 }
 
 impl Key {
-    /// None where there are too many files to keep track of.
     fn of(member: &Member, directories: &Directories) -> Option<Self> {
         let files = Files::below(&member.plugin.root, directories)?;
         let mut base = blake3::Hasher::new();

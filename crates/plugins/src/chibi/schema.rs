@@ -126,7 +126,6 @@ fn texts(entry: &Value, key: &str) -> Vec<String> {
     items.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// A schema that says it is one of an object; none if it says something else.
 fn object_schema(schema: Option<&Value>) -> Option<Value> {
     let mut fields = match schema {
         None | Some(Value::Null) => Map::from_iter([("properties".to_owned(), Map::new().into())]),

@@ -45,7 +45,6 @@ impl ChibiTool {
         Self { spec: spec.into(), entry, member }
     }
 
-    /// The output of a call that only steers the turn; none for one that runs.
     fn steered(&self, args: &Value) -> Option<ToolOutput> {
         let text = |key: &str| args.get(key).and_then(Value::as_str);
         match self.entry.flow {

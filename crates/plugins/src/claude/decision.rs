@@ -43,7 +43,6 @@ pub(crate) fn read_reply(reply: &str) -> Reply {
     said
 }
 
-/// Reads the result of a tool call, in the words that a program prints.
 pub(crate) fn read_words(event: Event, words: &str) -> Reply {
     let mut said = Reply::default();
     printed(event, words.trim(), Hearing::Whole, &mut said);

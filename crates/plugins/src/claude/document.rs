@@ -58,7 +58,6 @@ fn quoted(text: &str) -> String {
 }
 
 impl Document {
-    /// The words of a key; a list of words in brackets as it was written.
     pub(crate) fn words(&self, key: &str) -> Option<String> {
         let text = match self.keys.get(key)? {
             Value::Null | Value::Object(_) => return None,

@@ -63,7 +63,6 @@ const MISSING: [(&str, &str); 14] = [
 ];
 
 impl Event {
-    /// The event of a name; if there is none here, why.
     pub(crate) fn of(name: &str) -> Result<Self, String> {
         if let Some((_, event, _)) = TABLE.iter().find(|(known, ..)| *known == name) {
             return Ok(*event);

@@ -46,25 +46,10 @@ impl Handler {
 pub(crate) enum Program {
     Shell(String),
     Direct(Vec<String>),
-    Address {
-        url: String,
-        headers: BTreeMap<String, String>,
-        variables: Vec<String>,
-    },
-    Question {
-        prompt: String,
-        model: Option<String>,
-    },
-    Inquiry {
-        prompt: String,
-        model: Option<String>,
-    },
-    /// A tool of a server, with arguments that name parts of the event.
-    Tool {
-        server: String,
-        tool: String,
-        input: Value,
-    },
+    Address { url: String, headers: BTreeMap<String, String>, variables: Vec<String> },
+    Question { prompt: String, model: Option<String> },
+    Inquiry { prompt: String, model: Option<String> },
+    Tool { server: String, tool: String, input: Value },
 }
 
 impl Program {

@@ -27,7 +27,6 @@ fn fields(value: Value) -> Map<String, Value> {
     }
 }
 
-/// The agent whose conversation a scene belongs to, as matchers know it.
 fn agent(scene: &HookContext) -> &str {
     scene.within.as_ref().map_or("", |within| within.agent.as_str())
 }

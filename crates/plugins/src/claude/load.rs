@@ -12,7 +12,7 @@ use super::values::{self, Values};
 use super::{Loaded, agent_file, handlers, portable, servers, skill};
 use crate::files::{self, Boundary};
 use crate::frontmatter;
-use crate::plugin::Plugin;
+use crate::plugin::{Plugin, ReportLine};
 use crate::problem::Problem;
 
 const FILES: usize = 2000;
@@ -133,16 +133,16 @@ struct Loading {
 
 impl Loading {
     fn say(&mut self, line: String) {
-        self.loaded.report.push(line);
+        self.loaded.report.push(ReportLine::Note(line));
     }
 
     fn ignore(&mut self, what: &str) {
-        self.loaded.report.push(format!("ignored {what}"));
+        self.loaded.report.push(ReportLine::Ignored(format!("ignored {what}")));
     }
 
     fn fail(&mut self, problem: Problem) {
         let shown = self.shown(&problem.path);
-        self.loaded.report.push(format!("ignored {shown}: {} ({})", problem.what, problem.hint));
+        self.ignore(&format!("{shown}: {} ({})", problem.what, problem.hint));
         self.loaded.problems.push(problem);
     }
 

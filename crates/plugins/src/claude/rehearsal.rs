@@ -61,7 +61,6 @@ fn alone(owner: &Handlers, handler: &Handler) -> Handlers {
     Handlers { list: vec![handler], ..owner.clone() }
 }
 
-/// The notification that an event is; any if it is none.
 fn notification(event: Event, what: Pretended<'_>) -> Notification {
     let text = what.text.to_owned();
     match event {

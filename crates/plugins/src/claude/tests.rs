@@ -52,7 +52,8 @@ fn all_parts_of_a_directory_without_a_manifest_are_loaded() {
     assert_eq!(loaded.server_files["files"], ".mcp.json");
     assert_eq!(loaded.name(), Some("demo"));
     assert!(loaded.problems.is_empty(), "{:?}", loaded.problems);
-    let report = loaded.report.join("\n");
+    let report: Vec<&str> = loaded.report.iter().map(ReportLine::as_str).collect();
+    let report = report.join("\n");
     for words in [
         "form: directory without a manifest",
         "loaded command /demo:hello (commands/hello.md)",
@@ -73,7 +74,8 @@ fn skill_declared_and_found_is_loaded_once() {
     let directory =
         Directory::new(&[(".claude-plugin/plugin.json", manifest), ("skills/a/SKILL.md", skill)]);
     let loaded = directory.load();
-    let told = loaded.report.iter().filter(|line| line.starts_with("loaded skill")).count();
+    let told =
+        loaded.report.iter().filter(|line| line.as_str().starts_with("loaded skill")).count();
     assert_eq!((told, loaded.skills.len()), (1, 1), "{:?}", loaded.report);
 }
 
@@ -119,7 +121,7 @@ fn agent_plugin_has_only_skills_and_servers() {
     let loaded = directory.load();
     assert_eq!((loaded.skills.len(), loaded.servers.len()), (1, 1));
     assert_eq!(loaded.commands.len(), 1, "the skill can be typed, the command is not one");
-    assert!(loaded.report.iter().any(|line| line.starts_with("ignored commands")));
+    assert!(loaded.report.iter().any(|line| line.as_str().starts_with("ignored commands")));
     fs::write(directory.root().join("plugin.json"), r#"{"name": "portable"}"#).unwrap();
     assert!(read(&directory.root()).is_err());
 }

@@ -15,7 +15,7 @@ use crate::env::PluginEnv;
 use crate::guard::{Guard, RoleGuards};
 use crate::manifest;
 use crate::open_plugins::{Listed, OpenPlugins};
-use crate::plugin::Plugin;
+use crate::plugin::{Plugin, ReportLine};
 use crate::problem::Problem;
 use crate::rest::{Api, Settings};
 
@@ -134,7 +134,7 @@ struct Apis {
 
 impl Apis {
     fn leave(&mut self, entry: &Value, place: &Path) {
-        let report = vec![String::from("nothing is loaded: it is switched off")];
+        let report = vec![ReportLine::Note("nothing is loaded: it is switched off".to_owned())];
         self.list(entry, place, Listed { report, ..Listed::default() });
     }
 
@@ -162,7 +162,7 @@ impl Apis {
                         self.tools.push(tool);
                     }
                     tools = api.tool_names().map(str::to_owned).collect();
-                    report.push(format!("tools: {}", tools.join(", ")));
+                    report.push(ReportLine::Note(format!("tools: {}", tools.join(", "))));
                     loaded = Some(api);
                 }
                 Err(what) => {
@@ -175,7 +175,7 @@ impl Apis {
         }
         for problem in &problems {
             env.report(problem);
-            report.push(problem.what.clone());
+            report.push(ReportLine::Ignored(problem.what.clone()));
         }
         let listed = Listed { enabled: loaded.is_some(), tools, report, ..Listed::default() };
         self.list(entry, place, listed);

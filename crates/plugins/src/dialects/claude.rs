@@ -17,7 +17,7 @@ use crate::discovery::Trust;
 use crate::env::PluginEnv;
 use crate::hooks::{Ask, Pretended};
 use crate::open_plugins::{Listed, OpenPlugins};
-use crate::plugin::{Plugin, PluginState};
+use crate::plugin::{Plugin, PluginState, ReportLine};
 use crate::problem::Problem;
 use crate::state::State;
 
@@ -169,7 +169,7 @@ fn hooks(env: &PluginEnv<'_>) -> Option<ClaudeHooks> {
 }
 
 fn listing(env: &PluginEnv<'_>, set: &ClaudeSet) -> Vec<Listed> {
-    let of = |plugin: &Plugin, report: Vec<String>| Listed {
+    let of = |plugin: &Plugin, report: Vec<ReportLine>| Listed {
         version: plugin.manifest.version.clone(),
         description: plugin.manifest.description.clone(),
         ..Listed::of(plugin, NAME, report)
@@ -186,24 +186,25 @@ fn listing(env: &PluginEnv<'_>, set: &ClaudeSet) -> Vec<Listed> {
         } else {
             "nothing is loaded: it lies in a project that you have not trusted"
         };
-        of(plugin, vec![why.to_owned()])
+        of(plugin, vec![ReportLine::Note(why.to_owned())])
     });
     let rejected = set.rejected.iter().map(|(plugin, problem)| {
-        of(plugin, vec![format!("nothing is loaded: {} ({})", problem.what, problem.hint)])
+        let why = format!("nothing is loaded: {} ({})", problem.what, problem.hint);
+        of(plugin, vec![ReportLine::Note(why)])
     });
     let mut listing: Vec<Listed> = active.chain(idle).chain(rejected).collect();
     listing.sort_by(|one, other| one.name.cmp(&other.name));
     listing
 }
 
-fn server_lines(env: &PluginEnv<'_>, one: &Loaded, plugin: &Plugin) -> Vec<String> {
+fn server_lines(env: &PluginEnv<'_>, one: &Loaded, plugin: &Plugin) -> Vec<ReportLine> {
     if one.servers.is_empty() {
         return Vec::new();
     }
     let faults = env.program.server_faults(plugin, &one.servers);
     let line = |(name, file): (&String, &String)| match faults.get(name) {
-        Some(why) => format!("ignored MCP server {name}: {why}"),
-        None => format!("loaded MCP server {name} ({file})"),
+        Some(why) => ReportLine::Ignored(format!("ignored MCP server {name}: {why}")),
+        None => ReportLine::Note(format!("loaded MCP server {name} ({file})")),
     };
     one.server_files.iter().map(line).collect()
 }

@@ -21,7 +21,7 @@ use crate::initrunner::{Entry, EntryProblem, RoleFacts, kind};
 use crate::learned::LearnedTexts;
 use crate::manifest;
 use crate::open_plugins::Listed;
-use crate::plugin::PluginSettings;
+use crate::plugin::{PluginSettings, ReportLine};
 
 const NAME: &str = "initrunner";
 
@@ -52,15 +52,15 @@ impl Dialect for InitRunner {
         for point in installed(env, env.sites()) {
             let Point { name, package, version, summary, .. } = &point;
             let about = if summary.is_empty() { String::new() } else { format!(": {summary}") };
-            let report = vec![
-                format!("tool type `{name}` of {package} {version}{about}"),
-                format!("it comes from {}", point.object),
-            ];
+            let kind = format!("tool type `{name}` of {package} {version}{about}");
+            let origin = format!("it comes from {}", point.object);
+            let report = [kind, origin].map(ReportLine::Note).into();
             list(name, &point.root, !env.is_off(&switches, NAME, name), report);
         }
         for file in files_of_directories(env) {
             for kind in &file.kinds {
-                list(kind, &file.path, true, vec![format!("tool type `{kind}` of a single file")]);
+                let line = ReportLine::Note(format!("tool type `{kind}` of a single file"));
+                list(kind, &file.path, true, vec![line]);
             }
         }
         listing

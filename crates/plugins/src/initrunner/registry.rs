@@ -130,7 +130,6 @@ impl Types {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Maker {
     BuiltIn,
-    /// Python: a module, or a type that a package or a file brings.
     Python,
     /// Python where a package or a file brings the type, and else nobody.
     PythonIfBrought,

@@ -7,6 +7,8 @@ use contract::policy::Mode;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::plugin::ReportLine;
+
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Facts {
@@ -38,13 +40,15 @@ impl Facts {
         offer.get("lmao").and_then(|facts| Self::deserialize(facts).ok()).unwrap_or_default()
     }
 
-    pub(super) fn summary(&self) -> Vec<String> {
+    pub(super) fn summary(&self) -> Vec<ReportLine> {
         let mut lines = Vec::new();
         if !self.hooks.is_empty() {
-            lines.push(format!("hooks of this directory: {}", self.hooks.join(", ")));
+            let line = format!("hooks of this directory: {}", self.hooks.join(", "));
+            lines.push(ReportLine::Note(line));
         }
         if !self.unheard.is_empty() {
-            lines.push(format!("ignored: nothing here asks hooks of {}", self.unheard.join(", ")));
+            let line = format!("ignored: nothing here asks hooks of {}", self.unheard.join(", "));
+            lines.push(ReportLine::Ignored(line));
         }
         lines
     }

@@ -37,7 +37,6 @@ fn is_private_v6(address: Ipv6Addr) -> bool {
     }
 }
 
-/// The IPv4 address that an IPv6 address leads to.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let at = |high: u16, low: u16| Ipv4Addr::from(u32::from(high) << 16 | u32::from(low));
     match address.segments() {

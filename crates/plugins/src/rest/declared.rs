@@ -51,7 +51,6 @@ pub(super) struct Endpoint {
 pub(super) struct Header {
     pub(super) name: String,
     pub(super) value: Template,
-    /// True if what stands in it is a secret in itself.
     pub(super) is_secret: bool,
 }
 

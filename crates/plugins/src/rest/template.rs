@@ -17,7 +17,6 @@ pub(super) enum Piece {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Variables {
     Meant,
-    /// It is text like any other.
     Plain,
 }
 
@@ -91,7 +90,6 @@ impl Template {
     }
 }
 
-/// The place that a text begins with, and its length.
 fn place(text: &str, variables: Variables) -> Option<(Piece, usize)> {
     let (inner, opening) = match text.strip_prefix("${") {
         Some(inner) if variables == Variables::Meant => (inner, 2),

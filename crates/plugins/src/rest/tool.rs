@@ -104,7 +104,6 @@ impl Tool for EndpointTool {
     }
 }
 
-/// A text without the secrets that a server sent back.
 fn without(secrets: &BTreeSet<String>, text: String) -> String {
     let mut longest_first: Vec<&String> = secrets.iter().collect();
     longest_first.sort_by_key(|secret| std::cmp::Reverse(secret.len()));

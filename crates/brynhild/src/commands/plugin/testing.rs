@@ -148,7 +148,7 @@ impl TestRun<'_> {
             }
             Examined::Foreign(plugins) => {
                 let errors = plugins.iter().filter_map(|it| it.failure.clone()).collect();
-                (errors, ignored(&plugins).cloned().collect())
+                (errors, ignored(&plugins).map(|line| line.as_str().to_owned()).collect())
             }
         })
     }
