@@ -87,7 +87,7 @@ def main():
             return table(cursor, job["rows"])
     except sqlite3.OperationalError as error:
         if str(error) == "interrupted":
-            sys.exit("interrupted")
+            sys.exit(124)
         raise
 
 

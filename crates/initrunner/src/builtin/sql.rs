@@ -21,6 +21,8 @@ pub(super) const KEYS: &[&str] =
     &["database", "read_only", "max_rows", "max_result_bytes", "timeout_seconds"];
 
 const MEMORY: &str = ":memory:";
+/// The exit code of the script if the statement took too long.
+const TIMED_OUT: i32 = 124;
 /// Time for the interpreter's start; the statement's own time is watched where it runs.
 const STARTING: Duration = Duration::from_secs(30);
 const SCRIPT: &str = include_str!("sql.py");
@@ -143,7 +145,7 @@ impl Tool for QueryDatabase {
             let rows = ended.stdout.trim_end_matches('\n').to_owned();
             return Ok(ToolOutput::success(shortened(rows, self.limits.output)));
         }
-        if ended.end == End::Late || said == "interrupted" {
+        if matches!(ended.end, End::Late | End::Exited(TIMED_OUT)) {
             return Ok(self.late());
         }
         // The last line says what went wrong; those before it are ours.

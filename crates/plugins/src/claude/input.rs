@@ -83,9 +83,9 @@ pub(crate) fn of_result(result: ResultView<'_>, cwd: &Path) -> Map<String, Value
         input.insert("tool_response".to_owned(), response(result, cwd));
     } else {
         let error = output.error.clone().unwrap_or_else(|| output.for_model());
-        let is_interrupt = error == "interrupted";
         input.insert("error".to_owned(), error.into());
-        input.insert("is_interrupt".to_owned(), is_interrupt.into());
+        // Hooks are not asked about an interrupted call.
+        input.insert("is_interrupt".to_owned(), false.into());
     }
     input
 }

@@ -13,8 +13,6 @@ use crate::problem::Problem;
 
 pub(super) const NAME_LIMIT: usize = 64;
 
-const TOO_LONG: &str = "is longer than 64 characters";
-
 pub(super) const DESCRIPTION_LIMIT: usize = 1024;
 
 /// Reads the skill in a directory; none if the path is no directory with a `SKILL.md`.
@@ -108,6 +106,11 @@ pub(super) fn parse(
 }
 
 pub(crate) fn fault_of_name(name: &str) -> Option<&'static str> {
+    let is_long = name.chars().count() > NAME_LIMIT;
+    fault_of_characters(name).or(is_long.then_some("is longer than 64 characters"))
+}
+
+fn fault_of_characters(name: &str) -> Option<&'static str> {
     let in_name = |c: char| (c.is_alphanumeric() && !c.is_uppercase()) || c == '-';
     if name.is_empty() {
         Some("is empty")
@@ -115,8 +118,6 @@ pub(crate) fn fault_of_name(name: &str) -> Option<&'static str> {
         Some("has other characters than lower-case letters, digits and hyphens")
     } else if name.starts_with('-') || name.ends_with('-') {
         Some("begins or ends with a hyphen")
-    } else if name.chars().count() > NAME_LIMIT {
-        Some(TOO_LONG)
     } else {
         None
     }
@@ -175,7 +176,8 @@ fn name(
         format!("{}the name {name:?} {fault}", document.place_of("name")),
         "use 1 to 64 lower-case letters, digits and hyphens",
     );
-    if fault == TOO_LONG {
+    // A name that is only too long is used.
+    if fault_of_characters(&name).is_none() {
         remarks.push(problem);
         return Ok(name);
     }
