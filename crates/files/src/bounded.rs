@@ -39,7 +39,8 @@ fn checked(file: File) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 
-fn up_to(file: File, max: u64) -> io::Result<Option<Vec<u8>>> {
+/// Reads an open file; none if it is longer than `max` bytes.
+pub fn up_to(file: File, max: u64) -> io::Result<Option<Vec<u8>>> {
     let length = file.metadata()?.len().min(max);
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0) + 1);
     // It may grow while it is read.

@@ -2,8 +2,12 @@
 //! is judged like every other, and starts processes only through the confinement that it is handed.
 //! Building reads an entry and runs nothing.
 
+mod calculator;
+mod csv_analysis;
 mod datetime;
+mod directory;
 mod filesystem;
+mod function;
 mod git;
 mod html;
 pub(super) mod http;
@@ -11,9 +15,13 @@ mod network;
 mod options;
 mod process;
 mod python;
+mod run_state;
+mod script;
 mod shell;
 mod slack;
 mod sql;
+mod think;
+mod todo;
 mod web;
 
 use std::path::PathBuf;
@@ -28,6 +36,8 @@ use crate::host::{HttpClient, ProcessRunner};
 use options::Options;
 
 pub use network::Granted;
+pub use run_state::RunNumber;
+pub use todo::finish_task;
 
 /// The place and the means of a role's tools.
 pub struct Ground {
@@ -36,6 +46,7 @@ pub struct Ground {
     pub requests: Arc<dyn HttpClient>,
     pub processes: Arc<dyn ProcessRunner>,
     pub network: Granted,
+    pub run: RunNumber,
     pub source: String,
 }
 
@@ -74,7 +85,7 @@ impl Built {
 type Build = fn(&Options<'_>, &Ground) -> Result<Built, String>;
 
 /// The types: name, keys, and what makes their tools.
-const KINDS: [(&str, &[&str], Build); 10] = [
+const KINDS: [(&str, &[&str], Build); 15] = [
     ("filesystem", &["root_path", "allowed_extensions", "read_only"], filesystem::build),
     ("http", &["base_url", "allowed_methods", "headers"], http::build),
     ("web_reader", web::KEYS, web::build_reader),
@@ -85,12 +96,23 @@ const KINDS: [(&str, &[&str], Build); 10] = [
     ("git", &["repo_path", "read_only", "timeout_seconds", "max_output_bytes"], git::build),
     ("shell", shell::KEYS, shell::build),
     ("slack", slack::KEYS, slack::build),
+    ("think", think::KEYS, think::build),
+    ("todo", todo::KEYS, todo::build),
+    ("calculator", calculator::KEYS, calculator::build),
+    ("csv_analysis", csv_analysis::KEYS, csv_analysis::build),
+    ("script", script::KEYS, script::build),
 ];
 
 const SHARED: &[&str] = &["type", "permissions", "approval"];
 
 pub fn is_known(kind: &str) -> bool {
     KINDS.iter().any(|(name, ..)| *name == kind)
+}
+
+/// Returns true if tools of a type keep state for one run; a role with such tools has
+/// [`finish_task`] too.
+pub fn has_run_state(kind: &str) -> bool {
+    ["think", "todo"].contains(&kind)
 }
 
 pub fn unknown_keys(entry: &ToolEntry) -> Option<String> {
@@ -215,6 +237,20 @@ mod tests {
                 ],
             ),
             (json!({"type": "shell"}), vec!["run_shell"]),
+            (json!({"type": "think"}), vec!["think"]),
+            (json!({"type": "calculator"}), vec!["calculate"]),
+            (json!({"type": "csv_analysis"}), vec!["inspect_csv", "summarize_csv", "query_csv"]),
+            (
+                json!({"type": "todo"}),
+                vec![
+                    "add_todo",
+                    "batch_add_todos",
+                    "update_todo",
+                    "remove_todo",
+                    "list_todos",
+                    "get_next_todo",
+                ],
+            ),
             (json!({"type": "slack", "webhook_url": "https://x.test"}), vec!["send_slack_message"]),
         ] {
             let built = build(&entry(&value), &ground).unwrap_or_else(|error| panic!("{error}"));

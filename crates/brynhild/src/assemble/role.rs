@@ -19,12 +19,13 @@ use config::settings::Instance;
 use contract::hook::Hook;
 use contract::tool::Tool;
 use files::private;
+use initrunner::builtin::{self, RunNumber};
 use initrunner::final_result::FinalResult;
 use initrunner::role::{self, Finding, Guardrails, Reading, Role, Severity, ToolEntry};
 use initrunner::skill::{self, RoleSkill, SkillDocument};
 use initrunner::variables;
 use plugins::frontmatter;
-use plugins::guard::{Allowance, RoleGuards};
+use plugins::guard::{Allowance, Guard, RoleGuards};
 use serde_json::Value;
 
 use crate::assemble;
@@ -387,13 +388,16 @@ async fn opened(
     let role = &chosen.role;
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
     let (mut servers, mut guards) = (Vec::new(), RoleGuards::default());
-    for (index, entry) in entries(role, &chosen.skills).into_iter().enumerate() {
+    let run = RunNumber::default();
+    let entries = entries(role, &chosen.skills);
+    for (index, &entry) in entries.iter().enumerate() {
         let guard = tools::guard(assembly, entry).within(allowance);
         let guard = if assemble::asks_nothing(assembly) { guard.approved() } else { guard };
         let brought = match entry.kind.as_str() {
             "mcp" if depth == Depth::Look => Brought::default(),
             _ => {
-                tools::made(assembly, (role, answering), (&python::entry_place(index), entry)).await
+                let place = python::entry_place(index);
+                tools::made(assembly, (role, answering), (&place, entry), &run).await
             }
         };
         for tool in brought.tools.into_iter().chain(python.tools(index)) {
@@ -401,6 +405,11 @@ async fn opened(
             tools.push(tool);
         }
         servers.extend(brought.server);
+    }
+    if entries.iter().any(|entry| builtin::has_run_state(&entry.kind)) {
+        let tool = builtin::finish_task(&tools::ground(assembly, role, &run));
+        guards.add(&tool.spec(), &Guard::default().within(allowance));
+        tools.push(tool);
     }
     let mut parts = vec![chosen.prompt.clone(), skill::prompt_block(&chosen.skills)];
     if let Some(schema) = &chosen.output {
@@ -416,9 +425,9 @@ async fn opened(
         system: parts.join("\n\n"),
         output: chosen.output.clone(),
         answer_check: Arc::new(AnswerCheck::new(
-            chosen.output.clone(),
-            role.answer_retries,
+            (chosen.output.clone(), role.answer_retries),
             allowance,
+            &run,
         )),
         guards: Arc::new(guards),
         allowance: Arc::clone(allowance),
@@ -566,7 +575,7 @@ fn skill_directories(run: &RunContext) -> Vec<PathBuf> {
 /// Whether two entries bring the same tools: those of most built-in types have the same names
 /// whatever their settings, and the first counts.
 fn is_same(one: &ToolEntry, other: &ToolEntry) -> bool {
-    one.kind == other.kind && (initrunner::builtin::is_known(&one.kind) || one == other)
+    one.kind == other.kind && (builtin::is_known(&one.kind) || one == other)
 }
 
 /// What a skill needs and does not find here.

@@ -5,6 +5,7 @@ mod builtin;
 mod delegation;
 mod roles;
 mod runs;
+mod text_tools;
 mod web;
 
 use std::io::{BufRead, BufReader, Read, Write};

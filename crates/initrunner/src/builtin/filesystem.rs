@@ -2,7 +2,7 @@
 
 mod beneath;
 
-use std::path::{Component, Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -11,18 +11,13 @@ use contract::message::ToolCall;
 use contract::tool::{Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use serde_json::{Value, json};
 
+use super::directory::Directory;
 use super::options::Options;
 use super::{About, Built, Ground, text};
 
 pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
-    let root = ground.surroundings.cwd.join(options.text("root_path")?.unwrap_or("."));
     let extensions = options.texts("allowed_extensions")?.unwrap_or_default();
-    let plain = |text: &String| text.trim_start_matches('.').to_lowercase();
-    let directory = Arc::new(Directory {
-        // One that does not exist is told when something is asked of it.
-        root: root.canonicalize().unwrap_or(root),
-        extensions: extensions.iter().map(plain).collect(),
-    });
+    let directory = Arc::new(Directory::new(options, ground, &extensions)?);
     let mut built = Built::of([
         FileTool::made(Work::Read, &directory, ground),
         FileTool::made(Work::List, &directory, ground),
@@ -31,56 +26,6 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
         built.tools.push(FileTool::made(Work::Write, &directory, ground));
     }
     Ok(built)
-}
-
-struct Directory {
-    root: PathBuf,
-    extensions: Vec<String>,
-}
-
-impl Directory {
-    /// The part of a path behind the root. An error is words for the model.
-    fn relative(&self, given: &str) -> Result<PathBuf, String> {
-        if given.contains('\0') {
-            return Err(String::from("a path cannot hold a NUL byte"));
-        }
-        let outside = || format!("'{given}' lies outside of the directory that may be used");
-        let path = Path::new(given);
-        let path = if path.is_absolute() {
-            path.strip_prefix(&self.root).map_err(|_| outside())?
-        } else {
-            path
-        };
-        let mut relative = PathBuf::new();
-        for component in path.components() {
-            match component {
-                Component::Normal(name) => relative.push(name),
-                Component::CurDir => {}
-                Component::ParentDir if relative.pop() => {}
-                Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
-                    return Err(outside());
-                }
-            }
-        }
-        let mut step = self.root.clone();
-        for part in &relative {
-            step.push(part);
-            if step.is_symlink() {
-                return Err(format!("'{given}' leads through a symbolic link"));
-            }
-        }
-        Ok(relative)
-    }
-
-    fn check_extension(&self, path: &Path, given: &str) -> Result<(), String> {
-        let extension = path.extension().map(|it| it.to_string_lossy().to_lowercase());
-        let extension = extension.unwrap_or_default();
-        if self.extensions.is_empty() || self.extensions.contains(&extension) {
-            return Ok(());
-        }
-        let allowed: Vec<String> = self.extensions.iter().map(|it| format!(".{it}")).collect();
-        Err(format!("'{given}' has another extension than {}", allowed.join(", ")))
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -133,12 +78,11 @@ impl FileTool {
             (Work::List, "") => ".",
             (_, given) => given,
         };
-        let path = self.directory.relative(given).map_err(ToolError::Input)?;
-        if self.work != Work::List {
-            self.directory.check_extension(&path, given).map_err(ToolError::Input)?;
-        }
-        // Without the dot that an empty path would end in.
-        Ok(self.directory.root.components().chain(path.components()).collect())
+        let path = match self.work {
+            Work::List => self.directory.path(given),
+            Work::Read | Work::Write => self.directory.file(given),
+        };
+        path.map_err(ToolError::Input)
     }
 }
 
@@ -179,6 +123,7 @@ impl Tool for FileTool {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
+    use std::path::Path;
 
     use super::super::tests::fixture;
     use super::*;
@@ -252,7 +197,7 @@ mod tests {
         std::fs::write(directory.path().join("root/c.TXT"), "y".repeat(2 << 20)).unwrap();
         let tools = tools(directory.path(), &json!({"allowed_extensions": [".txt", "bin"]}));
         let said = fixture::ran(&tools[0], json!({"path": "a.md"})).await.unwrap_err();
-        assert_eq!(said, "'a.md' has another extension than .txt, .bin");
+        assert_eq!(said, "Error: file type .md is not allowed (allowed: .txt, .bin)");
         let said = fixture::ran(&tools[0], json!({"path": "b.bin"})).await.unwrap_err();
         assert_eq!(said, "'b.bin': it is not UTF-8 text");
         let long = fixture::output(&tools[0], json!({"path": "c.TXT"})).await;

@@ -3,6 +3,7 @@
 mod change;
 mod commands;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -128,6 +129,7 @@ impl Tool for GitLook {
             args: TAMED.iter().map(ToString::to_string).chain(words).map(Into::into).collect(),
             cwd: repository.directory.clone(),
             input: Vec::new(),
+            env: BTreeMap::new(),
             limits: repository.limits.clone(),
         };
         let outside: Vec<PathBuf> = repository.outside.iter().cloned().collect();

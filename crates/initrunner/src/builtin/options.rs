@@ -1,6 +1,7 @@
 //! The options of an entry, value by value.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -55,6 +56,18 @@ impl<'a> Options<'a> {
         }
     }
 
+    /// A list of mappings; empty where there is none.
+    pub(super) fn mappings(&self, key: &str) -> Result<Vec<&'a Map<String, Value>>, String> {
+        let wrong = || format!("`{key}` is no list of mappings");
+        match self.get(key) {
+            None => Ok(Vec::new()),
+            Some(Value::Array(items)) => {
+                items.iter().map(Value::as_object).collect::<Option<_>>().ok_or_else(wrong)
+            }
+            Some(_) => Err(wrong()),
+        }
+    }
+
     pub(super) fn flag(&self, key: &str, usual: bool) -> Result<bool, String> {
         match self.get(key) {
             None => Ok(usual),
@@ -71,16 +84,32 @@ impl<'a> Options<'a> {
             .ok_or_else(|| format!("`{key}` is no whole number of at least 1"))
     }
 
+    pub(super) fn count_within(
+        &self,
+        key: &str,
+        usual: usize,
+        range: RangeInclusive<usize>,
+    ) -> Result<usize, String> {
+        let count = self.count(key, usual).ok().filter(|count| range.contains(count));
+        let (least, most) = range.into_inner();
+        count.ok_or_else(|| format!("`{key}` is no whole number from {least} to {most}"))
+    }
+
     /// `timeout_seconds`, which was once called `timeout`.
     pub(super) fn timeout(&self, usual: u64) -> Result<Duration, String> {
+        Ok(self.own_timeout()?.unwrap_or(Duration::from_secs(usual)))
+    }
+
+    /// The same, where it is set.
+    pub(super) fn own_timeout(&self) -> Result<Option<Duration>, String> {
         for key in ["timeout_seconds", "timeout"] {
             let Some(value) = self.get(key) else { continue };
             let seconds = value.as_f64().filter(|seconds| (0.001..=86_400.0).contains(seconds));
             return seconds
-                .map(Duration::from_secs_f64)
+                .map(|seconds| Some(Duration::from_secs_f64(seconds)))
                 .ok_or_else(|| format!("`{key}` is no number of seconds from 0.001 to 86400"));
         }
-        Ok(Duration::from_secs(usual))
+        Ok(None)
     }
 }
 

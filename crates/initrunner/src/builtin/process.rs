@@ -19,6 +19,7 @@ pub(super) struct Program {
     pub(super) args: Vec<OsString>,
     pub(super) cwd: PathBuf,
     pub(super) input: Vec<u8>,
+    pub(super) env: BTreeMap<String, String>,
     pub(super) limits: Limits,
 }
 
@@ -43,7 +44,7 @@ impl Program {
             cwd: self.cwd.clone(),
             stdin: if self.input.is_empty() { Stdin::Null } else { Stdin::Piped },
             channel: Channel::None,
-            env: BTreeMap::new(),
+            env: self.env.clone(),
             home: None,
         };
         let child = confinement.start(&spawn)?;
@@ -97,6 +98,7 @@ mod tests {
             args: Vec::new(),
             cwd: PathBuf::new(),
             input: Vec::new(),
+            env: BTreeMap::new(),
             limits: Limits {
                 processes: fixture::processes(),
                 time: Duration::from_secs(3),

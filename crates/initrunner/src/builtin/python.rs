@@ -1,5 +1,6 @@
 //! `python`: runs code in a confined interpreter of its own.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -83,6 +84,7 @@ impl Tool for RunPython {
             cwd: self.cwd.clone(),
             // Not on the command line, where only so much has room.
             input: text(&call.args, "code").as_bytes().to_vec(),
+            env: BTreeMap::new(),
             limits: self.limits.clone(),
         };
         let confinement = &context.confinement;

@@ -1,5 +1,6 @@
 //! `shell`: runs one program without a shell. The entry's lists decide first, then the rules.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -77,7 +78,13 @@ struct RunShell {
 impl RunShell {
     /// The words of a call that may run as far as the entry says. An error is words for the model.
     fn words(&self, args: &Value) -> Result<Vec<String>, String> {
-        let words = split(text(args, "command"))?;
+        let words = split(text(args, "command")).map_err(|error| match error {
+            SplitError::Operator(c) => format!(
+                "Error: shell operator '{c}' is not allowed: there is no shell; run one program, \
+                 or quote it"
+            ),
+            SplitError::Syntax(what) => what.to_owned(),
+        })?;
         let Some(program) = words.first() else { return Err(String::from("Error: empty command")) };
         // A path is allowed as that path alone: any file could have an allowed name.
         let is_listed = self.allowed.iter().any(|it| it == program);
@@ -123,6 +130,7 @@ impl Tool for RunShell {
             args: words.map(Into::into).collect(),
             cwd: self.cwd.clone(),
             input: Vec::new(),
+            env: BTreeMap::new(),
             limits: self.limits.clone(),
         };
         let confinement = self.network.within(&context.confinement);
@@ -140,10 +148,21 @@ pub(super) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum SplitError {
+    /// An operator of the shell that is not quoted.
+    Operator(char),
+    Syntax(&'static str),
+}
+
+const UNCLOSED: SplitError = SplitError::Syntax("a quote is not closed");
+
 /// Takes a command apart into words as a shell would, without giving anything a meaning.
-fn split(command: &str) -> Result<Vec<String>, String> {
+pub(super) fn split(command: &str) -> Result<Vec<String>, SplitError> {
     if command.contains('\0') {
-        return Err(String::from("the command holds a NUL byte, which no program can be given"));
+        return Err(SplitError::Syntax(
+            "the command holds a NUL byte, which no program can be given",
+        ));
     }
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -157,21 +176,16 @@ fn split(command: &str) -> Result<Vec<String>, String> {
                     match characters.next() {
                         Some('\'') => break,
                         Some(c) => word.push(c),
-                        None => return Err(String::from("a quote is not closed")),
+                        None => return Err(UNCLOSED),
                     }
                 }
             }
             '"' => double_quoted(&mut characters, word.get_or_insert_default())?,
             '\\' => match characters.next() {
                 Some(c) => word.get_or_insert_default().push(c),
-                None => return Err(String::from("nothing follows the last backslash")),
+                None => return Err(SplitError::Syntax("nothing follows the last backslash")),
             },
-            '|' | '&' | ';' | '<' | '>' => {
-                return Err(format!(
-                    "Error: shell operator '{c}' is not allowed: there is no shell; run one program, \
-                     or quote it"
-                ));
-            }
+            '|' | '&' | ';' | '<' | '>' => return Err(SplitError::Operator(c)),
             c => word.get_or_insert_default().push(c),
         }
     }
@@ -179,17 +193,20 @@ fn split(command: &str) -> Result<Vec<String>, String> {
     Ok(words)
 }
 
-fn double_quoted(characters: &mut std::str::Chars<'_>, word: &mut String) -> Result<(), String> {
+fn double_quoted(
+    characters: &mut std::str::Chars<'_>,
+    word: &mut String,
+) -> Result<(), SplitError> {
     loop {
         match characters.next() {
             Some('"') => return Ok(()),
             Some('\\') => match characters.next() {
                 Some(c @ ('"' | '\\')) => word.push(c),
                 Some(c) => word.extend(['\\', c]),
-                None => return Err(String::from("a quote is not closed")),
+                None => return Err(UNCLOSED),
             },
             Some(c) => word.push(c),
-            None => return Err(String::from("a quote is not closed")),
+            None => return Err(UNCLOSED),
         }
     }
 }
@@ -216,10 +233,8 @@ mod tests {
         assert_eq!(words("echo '' $HOME `x` *"), ["echo", "", "$HOME", "`x`", "*"]);
         assert!(split("a 'b").is_err() && split("a \\").is_err() && split("a\0b").is_err());
         for operator in ["a | b", "a;b", "a && b", "a > b", "a < b", "a &"] {
-            assert!(
-                split(operator).unwrap_err().starts_with("Error: shell operator"),
-                "{operator}"
-            );
+            let error = split(operator).unwrap_err();
+            assert!(matches!(error, SplitError::Operator(_)), "{operator}");
         }
         assert_eq!(words("grep 'a|b' x"), ["grep", "a|b", "x"]);
     }

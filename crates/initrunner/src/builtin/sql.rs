@@ -1,5 +1,6 @@
 //! `sql`: statements on one SQLite database, run by a confined interpreter.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -133,6 +134,7 @@ impl Tool for QueryDatabase {
             args: ["-I", "-S", "-c", SCRIPT].map(Into::into).to_vec(),
             cwd: self.cwd.clone(),
             input: job.to_string().into_bytes(),
+            env: BTreeMap::new(),
             limits: Limits { time: self.limits.time + STARTING, ..self.limits.clone() },
         };
         let outside: Vec<PathBuf> = self.outside.iter().cloned().collect();

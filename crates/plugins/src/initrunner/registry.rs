@@ -20,10 +20,8 @@ const BUILT_IN: Words = Words(
 );
 
 /// Those of them that nothing here makes, so that a package or a file may bring them.
-const NOT_MADE: Words = Words(
-    "audio blackboard calculator clarify csv_analysis email image_gen pdf_extract plugin \
-     script search spawn think todo",
-);
+const NOT_MADE: Words =
+    Words("audio blackboard clarify email image_gen pdf_extract plugin search spawn");
 
 const MARK: &str = "@register_tool(";
 

@@ -12,6 +12,7 @@ use contract::hook::{
 };
 use contract::tool::Tool;
 use files::private;
+use initrunner::builtin::RunNumber;
 use initrunner::final_result::{self, FinalResult};
 use initrunner::role::{Finding, Role};
 use plugins::guard::Allowance;
@@ -72,14 +73,20 @@ pub(super) struct AnswerCheck {
     retries: u32,
     asked: AtomicU32,
     allowance: Arc<Allowance>,
+    run: RunNumber,
     halt: Mutex<Option<String>>,
 }
 
 impl AnswerCheck {
-    /// Asks again so often for an answer of this schema, where there is one.
-    pub(super) fn new(schema: Option<Value>, retries: u32, allowance: &Arc<Allowance>) -> Self {
-        let (asked, halt) = (AtomicU32::new(0), Mutex::default());
-        Self { schema, retries, asked, allowance: Arc::clone(allowance), halt }
+    /// Asks `retries` times again for an answer of this schema, if there is one. Advances `run` and
+    /// renews `allowance` at each prompt.
+    pub(super) fn new(
+        (schema, retries): (Option<Value>, u32),
+        allowance: &Arc<Allowance>,
+        run: &RunNumber,
+    ) -> Self {
+        let (asked, halt, run) = (AtomicU32::new(0), Mutex::default(), run.clone());
+        Self { schema, retries, asked, allowance: Arc::clone(allowance), run, halt }
     }
 }
 
@@ -123,6 +130,7 @@ impl Hook for AnswerCheck {
         if scene.within.is_none() {
             self.asked.store(0, Ordering::Relaxed);
             self.allowance.renew();
+            self.run.advance();
         }
         Ok(HookReply::default())
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use contract::tool::Tool;
-use initrunner::builtin::{self, Granted, Ground};
+use initrunner::builtin::{self, Granted, Ground, RunNumber};
 use initrunner::role::{Finding, Role, Severity, ToolEntry};
 use mcp::Servers;
 use plugins::dialects::api;
@@ -65,7 +65,7 @@ pub(super) fn check(
         return findings;
     }
     if builtin::is_known(kind) {
-        let ground = ground(assembly, role);
+        let ground = ground(assembly, role, &RunNumber::default());
         match builtin::build(entry, &ground) {
             Ok(built) => built.notes.into_iter().for_each(|text| note(Severity::Warning, text)),
             Err(what) => note(Severity::Error, what),
@@ -109,6 +109,7 @@ pub(super) async fn made(
     assembly: &Assembly,
     (role, answering): (&Role, Option<&Arc<AnsweringModel>>),
     (place, entry): (&str, &ToolEntry),
+    run: &RunNumber,
 ) -> Brought {
     let kind = entry.kind.as_str();
     let is_left = assembly.global.safe && ["mcp", "api", "delegate"].contains(&kind);
@@ -116,7 +117,7 @@ pub(super) async fn made(
         return Brought::default();
     }
     if builtin::is_known(kind) {
-        let built = builtin::build(entry, &ground(assembly, role));
+        let built = builtin::build(entry, &ground(assembly, role, run));
         return built.map(|built| built.tools).unwrap_or_default().into();
     }
     match kind {
@@ -161,12 +162,13 @@ pub(super) fn summary(role: &Role, entry: &ToolEntry) -> String {
         return api.summary();
     }
     let main: &[&str] = match entry.kind.as_str() {
+        "csv_analysis" | "filesystem" => &["root_path"],
         "custom" => &["module", "function"],
         "delegate" => &["agents"],
-        "filesystem" => &["root_path"],
         "git" => &["repo_path"],
         "http" => &["base_url"],
         "mcp" => &["command", "args", "url"],
+        "script" => &["scripts"],
         "shell" => &["allowed_commands"],
         "sql" => &["database"],
         "web_reader" | "web_scraper" => &["allowed_domains"],
@@ -197,8 +199,8 @@ pub(super) fn guard(run: &RunContext, entry: &ToolEntry) -> Guard {
     Guard::read(&Value::Object(entry.fields.clone())).unwrap_or_default().below(directory)
 }
 
-/// Where the built-in types work.
-fn ground(assembly: &Assembly, role: &Role) -> Ground {
+/// The directories and means of the built-in types.
+pub(super) fn ground(assembly: &Assembly, role: &Role, run: &RunNumber) -> Ground {
     let host = assembly.python().ok().map(|python| Arc::clone(python.python.host()));
     let GrantedNetwork { network, remedy } = python::network(assembly, role, host);
     Ground {
@@ -207,6 +209,7 @@ fn ground(assembly: &Assembly, role: &Role) -> Ground {
         requests: Arc::new(Requests(requests(assembly, role))),
         processes: Arc::new(Processes),
         network: Granted { network, remedy, is_network_failure: remedy::is_alone },
+        run: run.clone(),
         source: source(role),
     }
 }

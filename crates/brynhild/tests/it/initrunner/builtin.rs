@@ -6,30 +6,30 @@ use testkit::{ModelServer, Project, Reply, Run};
 use crate::{has_bubblewrap, project, project_with};
 
 /// A project with a flat role that has these tools.
-fn with_tools(tools: &Value) -> Project {
+pub(super) fn with_tools(tools: &Value) -> Project {
     let project = project();
     project.file("role.yaml", role(tools));
     project
 }
 
-fn role(tools: &Value) -> String {
+pub(super) fn role(tools: &Value) -> String {
     format!("name: helper\nprompt: You help.\ntools: {tools}\n")
 }
 
-fn exec(project: &Project, tool: &str, input: &Value, flags: &[&str]) -> Run {
+pub(super) fn exec(project: &Project, tool: &str, input: &Value, flags: &[&str]) -> Run {
     let input = input.to_string();
     let words = ["tools", "exec", tool, "--role", "role.yaml", "--input", &input, "--json"];
     project.brynhild(&[&words, flags].concat())
 }
 
 /// The output of a call that must succeed.
-fn output(project: &Project, tool: &str, input: &Value) -> String {
+pub(super) fn output(project: &Project, tool: &str, input: &Value) -> String {
     let run = exec(project, tool, input, &["--yes"]);
     run.success().json()["output"].as_str().unwrap().to_owned()
 }
 
 /// The error of a call that must fail, else its output.
-fn failure(project: &Project, tool: &str, input: &Value) -> String {
+pub(super) fn failure(project: &Project, tool: &str, input: &Value) -> String {
     let object = exec(project, tool, input, &["--yes"]).code(1).json();
     let text = object["error"].as_str().or(object["output"].as_str());
     text.unwrap_or_else(|| panic!("{object}")).to_owned()
@@ -52,7 +52,7 @@ fn role_reads_files_without_asking_and_asks_to_write() {
     assert_eq!(denied["outcome"], "denied", "{denied}");
     for path in ["../home/x", "/etc/passwd"] {
         let said = failure(&project, "read_file", &json!({"path": path}));
-        assert!(said.contains("lies outside of the directory"), "{said}");
+        assert!(said.contains("is outside allowed directories"), "{said}");
     }
 }
 

@@ -209,22 +209,25 @@ fn types_and_modules_work_side_by_side_in_an_enveloped_role() {
 #[test]
 fn unimplemented_type_can_come_from_a_package_or_file() {
     let project = project();
-    let file = REDIS.replace("redis", "calculator");
-    project.file("calc.py", file).file("role.yaml", role("calculator", "    port: '1'\n"));
-    let run = exec(&project, "calculator_get", &json!({"key": "k"}));
-    assert!(run.success().stdout.contains("calculator: localhost:1 k"), "{run}");
+    let file = REDIS.replace("redis", "image_gen");
+    project.file("image.py", file).file("role.yaml", role("image_gen", "    port: '1'\n"));
+    let run = exec(&project, "image_gen_get", &json!({"key": "k"}));
+    assert!(run.success().stdout.contains("image_gen: localhost:1 k"), "{run}");
     let site = project.home().join("site-packages");
-    install(&site, "search", &PLUGIN.replace("linear", "search"));
+    install(&site, "spawn", &PLUGIN.replace("linear", "spawn"));
     install(&site, "slack", &PLUGIN.replace("linear", "slack"));
     let project = project.env("PYTHONPATH", site);
-    for kind in ["search", "slack"] {
+    for kind in ["spawn", "slack"] {
         project.file("role.yaml", role(kind, "    channel: dev\n    limit: 4\n"));
         let run = exec(&project, "send_message", &json!({"text": "hi"}));
         assert_eq!(run.success().stdout.trim(), "Sent hi to dev", "{kind}");
     }
-    project.file("role.yaml", role("todo", ""));
+    project.file("role.yaml", role("blackboard", ""));
     let run = project.brynhild(&["validate", "role.yaml"]);
-    assert!(run.success().stderr.contains("`todo` are not supported and are left out"), "{run}");
+    assert!(
+        run.success().stderr.contains("`blackboard` are not supported and are left out"),
+        "{run}"
+    );
     let lone = crate::project();
     lone.file("role.yaml", role("slack", "    channel: dev\n"));
     let run = lone.brynhild(&["validate", "role.yaml"]);
@@ -323,12 +326,12 @@ fn changed_module_is_reloaded_between_prompts() {
 #[test]
 fn unloadable_file_omits_its_type_only() {
     let project = project();
-    let file = REDIS.replace("redis", "calculator");
-    project.file("calc.py", format!("import a_module_that_nobody_has\n{file}"));
-    project.file("role.yaml", role("calculator", ""));
+    let file = REDIS.replace("redis", "image_gen");
+    project.file("image.py", format!("import a_module_that_nobody_has\n{file}"));
+    project.file("role.yaml", role("image_gen", ""));
     let run = project.brynhild(&["validate", "role.yaml"]);
     let said = &run.success().stderr;
-    assert!(said.contains("tools of type `calculator` are left out"), "{run}");
+    assert!(said.contains("tools of type `image_gen` are left out"), "{run}");
     assert!(said.contains("installed beside the role") && !said.contains("did you mean"), "{run}");
 }
 

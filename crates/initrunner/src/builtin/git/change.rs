@@ -1,5 +1,6 @@
 //! `git_checkout`, `git_commit` and `git_tag`: the installed git, run in the sandbox.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -154,6 +155,7 @@ impl Tool for GitChange {
                 args: words.into_iter().map(Into::into).collect(),
                 cwd: self.repository.directory.clone(),
                 input: Vec::new(),
+                env: BTreeMap::new(),
                 limits: limits.clone(),
             };
             let ended = program.run(&confinement, context).await?;

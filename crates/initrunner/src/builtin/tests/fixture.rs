@@ -15,7 +15,7 @@ use contract::sandbox::{
 use contract::tool::{Tool, ToolContext, ToolOutput};
 use serde_json::Value;
 
-use super::super::{Granted, Ground};
+use super::super::{Granted, Ground, RunNumber};
 use crate::host::{Ended, Exchange, HttpClient, HttpReply, ProcessRunner, RunLimits};
 
 /// A ground in a directory, with nothing around it.
@@ -36,6 +36,7 @@ pub(crate) fn ground(directory: &Path) -> Ground {
             remedy: String::from("grant it"),
             is_network_failure: |_| false,
         },
+        run: RunNumber::default(),
         source: String::from("role:test"),
     }
 }
