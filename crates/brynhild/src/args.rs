@@ -13,7 +13,8 @@ mod role;
 
 pub(crate) use chat::ChatArgs;
 pub(crate) use extend::{
-    AgentsCommand, CommandCommand, HooksCommand, PluginCommand, PluginNewArgs, PluginTestArgs,
+    AgentsCommand, CommandCommand, HooksCommand, MarketplaceCommand, PluginCommand,
+    PluginInstallArgs, PluginNewArgs, PluginTestArgs,
 };
 pub(crate) use look::{
     ApiCommand, ConfigCommand, Direction, Indexes, LogsCommand, ModelOrder, ModelsCommand,

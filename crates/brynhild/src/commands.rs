@@ -22,6 +22,7 @@ mod tools;
 mod trust;
 
 use std::collections::BTreeMap;
+use std::io::{self, BufRead as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
@@ -247,4 +248,17 @@ fn print_problems(problems: &[plugins::problem::Problem]) {
         output::error(&problem.to_string());
         output::hint(&problem.hint);
     }
+}
+
+/// Asks a yes-or-no question on the terminal. `--yes` answers it; without a terminal the answer is no.
+fn confirmed(run: &RunContext, question: &str) -> io::Result<bool> {
+    if run.global.yes || !run.environment.terminal.stdin {
+        return Ok(run.global.yes);
+    }
+    let mut err = io::stderr().lock();
+    write!(err, "{question} [y/N] ")?;
+    err.flush()?;
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line)?;
+    Ok(matches!(line.trim(), "y" | "Y" | "yes"))
 }

@@ -2,8 +2,13 @@
 //! plugin; the binary does, and passes in the results.
 
 pub mod case;
+pub mod content;
 pub mod example;
 pub mod golden;
+pub mod installable;
+pub mod lock;
+pub mod marketplace;
 pub mod report;
+pub mod source;
 pub mod template;
 pub mod workspace;

@@ -24,6 +24,9 @@ pub(crate) const GROUPS: Words = Words(
 /// The group by which packages bring tool types for roles of InitRunner.
 pub(crate) const TOOL_TYPES_GROUP: &str = "initrunner.tools";
 
+/// The directory below that of the configuration with an environment for each installed package.
+pub const PLUGIN_PACKAGES: &str = "plugin-packages";
+
 const ENTRIES_LIMIT: usize = 20_000;
 
 const FILE_LIMIT: usize = 256 * 1024;
@@ -33,6 +36,22 @@ pub struct Installed {
     pub package: Package,
     pub root: PathBuf,
     pub summary: String,
+}
+
+/// The environment of an installed package that a file is in.
+pub(crate) fn installed_environment(path: &Path) -> Option<PathBuf> {
+    let is_environment = |directory: &&Path| {
+        directory.parent().and_then(Path::file_name).is_some_and(|it| it == PLUGIN_PACKAGES)
+    };
+    path.ancestors().find(is_environment).map(Path::to_owned)
+}
+
+/// The directories of packages in the environments of installed packages.
+pub(crate) fn installed_sites(config_dir: &Path) -> Vec<PathBuf> {
+    let below = |directory: PathBuf| files::entries(&directory, ENTRIES_LIMIT).map(|it| it.0);
+    let environments = below(config_dir.join(PLUGIN_PACKAGES)).unwrap_or_default();
+    let libraries = environments.into_iter().filter_map(|it| below(it.join("lib")).ok()).flatten();
+    libraries.map(|it| it.join("site-packages")).filter(|it| it.is_dir()).collect()
 }
 
 /// The packages with something for Brynhild, each name once: the first, as for Python itself.

@@ -273,7 +273,10 @@ impl<'a> PluginEnv<'a> {
         let surroundings = self.python_surroundings();
         let python = entry_points::interpreter(self.settings.python, surroundings);
         let python = python.filter(|python| entry_points::looks_like_python(python));
-        python.map(|python| entry_points::sites(&python, surroundings)).unwrap_or_default()
+        let mut sites =
+            python.map(|python| entry_points::sites(&python, surroundings)).unwrap_or_default();
+        sites.extend(self.config_dir.into_iter().flat_map(entry_points::installed_sites));
+        sites
     }
 
     pub(crate) fn python_surroundings(&self) -> Surroundings<'a> {

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::confine::{granted, home_among};
 use crate::directories::Directories;
+use crate::entry_points::installed_environment;
 use crate::fingerprint::{self, files_of, identity};
 use crate::hash::short_hash;
 use crate::plugin::{Dialect, Plugin};
@@ -147,7 +148,10 @@ fn facts(plugin: &Plugin, around: &Settings) -> PythonFacts {
             if may_list { manifest.dependencies.clone() } else { Vec::new() },
             lists.collect(),
         ),
-        venv: if plugin.package.is_none() { venv() } else { None },
+        venv: match plugin.package {
+            None => venv(),
+            Some(_) => installed_environment(root),
+        },
         // A role's tool types may come from any package.
         needs_packages: plugin.is_among_others() || settings.own.contains_key("entry_points"),
         timeout: settings.timeout,

@@ -57,7 +57,7 @@ fn warm_call(rig: &Rig, report: &mut Report) {
     let ((host, python), context) = (rig.host(), context());
     let plugin = plugin(&wanted, PluginSettings::default());
     let python = rig.runtime.block_on(RolePython::open(&python, plugin));
-    let findings = python.findings(0, &entry, "tools[0]");
+    let findings = python.findings(0, entry, "tools[0]");
     assert!(findings.is_empty(), "{findings:?}");
     let tool = python.tools(0).pop().expect("a tool");
     let mut echo = Echo::start(Path::new("cat"), &[]);

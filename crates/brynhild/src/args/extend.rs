@@ -12,6 +12,21 @@ pub(crate) enum PluginCommand {
     New(PluginNewArgs),
     /// Check a plugin, run the examples of its tools, and play the scenarios in its `tests`
     Test(PluginTestArgs),
+    /// Install a plugin from a directory, a repository, a package or a marketplace
+    Install(PluginInstallArgs),
+    /// Fetch installed plugins again, and show what changed before it is used
+    Update {
+        /// Its name; all of them if none is named
+        name: Option<String>,
+    },
+    /// Delete a plugin that was installed
+    Remove {
+        /// Its name
+        name: String,
+    },
+    /// Add, list, update and remove marketplaces of plugins
+    #[command(subcommand)]
+    Marketplace(MarketplaceCommand),
     /// List plugins, those that are off or not trusted too
     List,
     /// Print what is known of a plugin
@@ -36,6 +51,38 @@ pub(crate) enum PluginCommand {
         /// Its name
         name: String,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum MarketplaceCommand {
+    /// Add a marketplace
+    Add {
+        /// A directory or a git address with `.claude-plugin/marketplace.json`
+        #[arg(value_name = "PATH|GIT-URL")]
+        source: String,
+    },
+    /// List the plugins of all marketplaces
+    List,
+    /// Fetch marketplaces again
+    Update {
+        /// Its name; all of them if none is named
+        name: Option<String>,
+    },
+    /// Forget a marketplace; what was installed from it stays
+    Remove {
+        /// Its name
+        name: String,
+    },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PluginInstallArgs {
+    /// A directory, a git address (`#BRANCH` behind it), `npm:PACKAGE`, `pip:PACKAGE`, NAME@MARKETPLACE
+    #[arg(required_unless_present = "frozen")]
+    pub(crate) source: Option<String>,
+    /// Install what `plugins.lock` names, and fail if anything differs from it
+    #[arg(long, conflicts_with = "source")]
+    pub(crate) frozen: bool,
 }
 
 #[derive(Args, Debug)]

@@ -1,6 +1,9 @@
 //! `plugin`: creates, lists, shows and checks plugins, and switches them on and off.
 
+mod fetch;
+mod install;
 mod new;
+mod packages;
 mod parts;
 mod testing;
 
@@ -30,6 +33,10 @@ pub(crate) async fn run(assembly: &Assembly, command: &PluginCommand) -> Outcome
     match command {
         PluginCommand::New(args) => new::run(assembly, args),
         PluginCommand::Test(args) => testing::run(assembly, args).await,
+        PluginCommand::Install(args) => install::install(assembly, args).await,
+        PluginCommand::Update { name } => install::update(assembly, name.as_deref()).await,
+        PluginCommand::Remove { name } => install::remove(assembly, name),
+        PluginCommand::Marketplace(command) => install::marketplace(assembly, command).await,
         PluginCommand::List => list(assembly, &foreign(assembly).await?),
         PluginCommand::Show { name } => show(assembly, name, &foreign(assembly).await?),
         PluginCommand::Validate { path } => validate(assembly, path).await,

@@ -1,7 +1,7 @@
 //! `session`: lists, shows, renames, deletes, exports and searches sessions, and undoes the
 //! changes that they made to files.
 
-use std::io::{self, BufRead, BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use contract::event::{Direction, Event, EventKind};
@@ -16,6 +16,7 @@ use sessions::snapshots::{OnConflict, SessionSnapshots, UndoRequest};
 use sessions::store::{Opened, Store};
 use sessions::summary::Summary;
 
+use super::confirmed;
 use crate::args::{ExportFormat, SessionCommand, ThinkingStyle};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
@@ -136,25 +137,14 @@ fn set_title(run: &RunContext, store: &Store, id: &str, title: &str) -> Outcome 
 
 fn delete(run: &RunContext, store: &Store, id: &str) -> Outcome {
     let id = store.resolve(id)?;
-    if !run.global.yes && !run.wants_json() && !confirmed(run, &id)? {
+    let question = format!("Delete session {id} for good?");
+    if !run.wants_json() && !confirmed(run, &question)? {
         return Err(Problem::new(Exit::PermissionNeeded, format!("session {id} is kept"))
             .hint("pass `--yes` to delete without a question"));
     }
     store.delete(&id)?;
     let data = json!({"deleted": true, "session_id": id});
     run.report(&data, format_args!("Session {id} deleted."))
-}
-
-fn confirmed(run: &RunContext, id: &SessionId) -> io::Result<bool> {
-    if !run.environment.terminal.stdin {
-        return Ok(false);
-    }
-    let mut err = io::stderr().lock();
-    write!(err, "Delete session {id} for good? [y/N] ")?;
-    err.flush()?;
-    let mut line = String::new();
-    io::stdin().lock().read_line(&mut line)?;
-    Ok(matches!(line.trim(), "y" | "Y" | "yes"))
 }
 
 fn export(

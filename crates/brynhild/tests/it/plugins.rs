@@ -3,6 +3,7 @@
 mod commands;
 mod contributions;
 mod fifos;
+mod install;
 mod lines;
 mod state;
 mod switches;
