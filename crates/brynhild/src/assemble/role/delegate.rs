@@ -142,7 +142,8 @@ fn far(
             None => notes.push(format!("agent `{name}`: {variable} is not set")),
         }
     }
-    let address = Address::new(url, headers).map_err(|what| format!("agent `{name}`: {what}"))?;
+    let address =
+        Address::new(name, url, headers).map_err(|what| format!("agent `{name}`: {what}"))?;
     let description = text("description").unwrap_or_default().to_owned();
     Ok(Far { name: name.to_owned(), description, address, speech: Speech::Tasks })
 }

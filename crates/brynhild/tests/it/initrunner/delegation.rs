@@ -150,30 +150,122 @@ fn late_agent_is_ended_and_its_conversation_closed() {
     assert!(last.contains("timeout_seconds (1 s)"), "{last}");
 }
 
-#[test]
-fn role_delegates_to_an_agent_of_another_program() {
-    let task = |state: &str| {
-        json!({"jsonrpc": "2.0", "id": 1, "result": {
-            "kind": "task", "id": "t1", "status": {"state": state},
-            "artifacts": [{"parts": [{"kind": "text", "text": "It rains."}]}],
-        }})
-    };
-    let far = Server::start(move |seen| {
-        let is_sent = seen.body.contains("message/send");
-        (200, Vec::new(), task(if is_sent { "working" } else { "completed" }).to_string())
-    });
-    let model = ModelServer::start([
-        Reply::calls([("delegate_to_weather", json!({"prompt": "Rain?"}))]),
-        Reply::text("It does."),
-    ]);
+/// The role that delegates to a server by A2A, and a model that does so once for each prompt.
+fn delegating(far: &Server, prompts: &[&str], more: &Value) -> (Project, ModelServer) {
+    let calls = prompts.iter().map(|it| Reply::calls([("delegate_to_far", json!({"prompt": it}))]));
+    let model = ModelServer::start(calls.chain([Reply::text("It does.")]));
     let project = project_with(&model);
     project.config_more("api: {allow_private: [127.0.0.1]}\n");
-    let agents = json!([{"name": "weather", "url": format!("{}/a2a", far.url())}]);
-    let entry = json!({"type": "delegate", "mode": "a2a", "agents": agents});
+    let agents = json!([{"name": "far", "url": format!("{}/a2a", far.url())}]);
+    let mut entry = json!({"type": "delegate", "mode": "a2a", "agents": agents});
+    entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     project.file("role.yaml", role("boss", &json!([entry])));
     project.brynhild(&["run", "role.yaml", "-p", "x", "--yes"]).success();
+    (project, model)
+}
+
+fn rpc(result: &Value) -> (u16, Vec<(&'static str, String)>, String) {
+    (200, Vec::new(), json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string())
+}
+
+#[test]
+fn role_delegates_by_a2a_version_one() {
+    let task = |state: &str| {
+        json!({"id": "t1", "status": {"state": state},
+            "artifacts": [{"name": "result", "parts": [{"text": "It rains."}]}]})
+    };
+    let far = Server::start(move |seen| match seen.line.as_str() {
+        "GET /a2a/.well-known/agent-card.json" => {
+            let interface = json!({
+                "url": "/rpc", "protocolBinding": "JSONRPC", "protocolVersion": "1.0",
+            });
+            (200, Vec::new(), json!({"supportedInterfaces": [interface]}).to_string())
+        }
+        "POST /rpc" if seen.body.contains("\"GetTask\"") => rpc(&task("TASK_STATE_COMPLETED")),
+        "POST /rpc" => rpc(&json!({"task": task("TASK_STATE_WORKING")})),
+        other => panic!("{other}"),
+    });
+    let (_project, model) = delegating(&far, &["Rain?", "Snow?"], &json!({}));
     assert!(model.chats()[1].text.contains("It rains."), "{}", model.chats()[1].text);
-    assert!(far.seen()[0].body.contains("Rain?") && far.seen()[1].body.contains("\"t1\""));
+    let seen = far.seen();
+    assert_eq!(seen[1].header("a2a-version"), Some("1.0"));
+    let bodies: Vec<Value> =
+        [1, 2, 4].map(|it| serde_json::from_str(seen[it].body()).unwrap()).into();
+    let message = &bodies[0]["params"]["message"];
+    assert_eq!(bodies[0]["method"], "SendMessage");
+    assert_eq!(
+        (&message["role"], &message["parts"]),
+        (&json!("ROLE_USER"), &json!([{"text": "Rain?"}]))
+    );
+    assert_eq!(bodies[1]["params"], json!({"id": "t1"}));
+    let context = &message["contextId"];
+    assert!(context.is_string() && *context == bodies[2]["params"]["message"]["contextId"]);
+}
+
+#[test]
+fn role_delegates_by_the_older_a2a_version() {
+    let task = |state: &str| {
+        json!({"kind": "task", "id": "t1", "status": {"state": state},
+            "artifacts": [{"parts": [{"kind": "text", "text": "It rains."}]}]})
+    };
+    let far = Server::start(move |seen| {
+        if seen.line.starts_with("GET") {
+            return (404, Vec::new(), String::new());
+        }
+        match seen.body() {
+            body if body.contains("message/send") => rpc(&task("working")),
+            body if body.contains("tasks/get") => rpc(&task("completed")),
+            _ => {
+                let error = json!({"code": -32601, "message": "Method not found"});
+                (200, Vec::new(), json!({"jsonrpc": "2.0", "id": 1, "error": error}).to_string())
+            }
+        }
+    });
+    let (_project, model) = delegating(&far, &["Rain?"], &json!({}));
+    assert!(model.chats()[1].text.contains("It rains."), "{}", model.chats()[1].text);
+    let seen = far.seen();
+    let methods: Vec<Value> = seen[1..]
+        .iter()
+        .map(|seen| serde_json::from_str::<Value>(seen.body()).unwrap()["method"].take())
+        .collect();
+    assert_eq!(methods, ["SendMessage", "message/send", "tasks/get"]);
+    assert_eq!(seen[2].header("a2a-version"), None);
+}
+
+#[test]
+fn failed_a2a_task_has_the_documented_text() {
+    let far = Server::start(|seen| {
+        if seen.line.starts_with("GET") {
+            return (404, Vec::new(), String::new());
+        }
+        let state = |state: &str, text: &str| {
+            let parts = if text.is_empty() { json!([]) } else { json!([{"text": text}]) };
+            let status = json!({"state": state, "message": {"parts": parts}});
+            rpc(&json!({"task": {"id": "t9", "status": status}}))
+        };
+        match seen.body() {
+            body if body.contains("one") => state("TASK_STATE_FAILED", "no sky"),
+            body if body.contains("two") => state("TASK_STATE_INPUT_REQUIRED", ""),
+            body if body.contains("three") => state("TASK_STATE_COMPLETED", ""),
+            body if body.contains("four") => (500, Vec::new(), String::from("broken")),
+            _ => state("TASK_STATE_WORKING", ""),
+        }
+    });
+    let more = json!({"timeout_seconds": 1});
+    let (_project, model) = delegating(&far, &["one", "two", "three", "four", "five"], &more);
+    for (index, wanted) in [
+        "A2A task failed for agent 'far': no sky",
+        "A2A task input-required for agent 'far'",
+        "No output from A2A agent 'far'",
+        "HTTP 500 from agent 'far': broken",
+        "A2A task timed out for agent 'far' (task_id=t9)",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let text = &model.chats()[index + 1].text;
+        assert!(text.contains(&format!("[DELEGATION ERROR] {wanted}")), "{text}");
+    }
 }
 
 #[test]
