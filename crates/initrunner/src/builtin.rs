@@ -3,6 +3,7 @@
 //! Building reads an entry and runs nothing.
 
 mod calculator;
+mod clarify;
 mod csv_analysis;
 mod datetime;
 mod directory;
@@ -17,6 +18,7 @@ mod process;
 mod python;
 mod run_state;
 mod script;
+mod search;
 mod shell;
 mod slack;
 mod sql;
@@ -32,7 +34,7 @@ use contract::tool::{Recovery, Risk, Tool, ToolSpec, Traits};
 use serde_json::{Value, json};
 
 use super::role::ToolEntry;
-use crate::host::{HttpClient, ProcessRunner};
+use crate::host::{HttpClient, ProcessRunner, UserQuestions};
 use options::Options;
 
 pub use network::Granted;
@@ -47,6 +49,7 @@ pub struct Ground {
     pub processes: Arc<dyn ProcessRunner>,
     pub network: Granted,
     pub run: RunNumber,
+    pub user: Arc<dyn UserQuestions>,
     pub source: String,
 }
 
@@ -85,7 +88,7 @@ impl Built {
 type Build = fn(&Options<'_>, &Ground) -> Result<Built, String>;
 
 /// The types: name, keys, and what makes their tools.
-const KINDS: [(&str, &[&str], Build); 15] = [
+const KINDS: [(&str, &[&str], Build); 17] = [
     ("filesystem", &["root_path", "allowed_extensions", "read_only"], filesystem::build),
     ("http", &["base_url", "allowed_methods", "headers"], http::build),
     ("web_reader", web::KEYS, web::build_reader),
@@ -101,6 +104,8 @@ const KINDS: [(&str, &[&str], Build); 15] = [
     ("calculator", calculator::KEYS, calculator::build),
     ("csv_analysis", csv_analysis::KEYS, csv_analysis::build),
     ("script", script::KEYS, script::build),
+    ("search", search::KEYS, search::build),
+    ("clarify", clarify::KEYS, clarify::build),
 ];
 
 const SHARED: &[&str] = &["type", "permissions", "approval"];
@@ -112,7 +117,7 @@ pub fn is_known(kind: &str) -> bool {
 /// Returns true if tools of a type keep state for one run; a role with such tools has
 /// [`finish_task`] too.
 pub fn has_run_state(kind: &str) -> bool {
-    ["think", "todo"].contains(&kind)
+    ["think", "todo", "clarify"].contains(&kind)
 }
 
 pub fn unknown_keys(entry: &ToolEntry) -> Option<String> {
@@ -238,6 +243,8 @@ mod tests {
             ),
             (json!({"type": "shell"}), vec!["run_shell"]),
             (json!({"type": "think"}), vec!["think"]),
+            (json!({"type": "clarify"}), vec!["clarify"]),
+            (json!({"type": "search"}), vec!["web_search", "news_search"]),
             (json!({"type": "calculator"}), vec!["calculate"]),
             (json!({"type": "csv_analysis"}), vec!["inspect_csv", "summarize_csv", "query_csv"]),
             (

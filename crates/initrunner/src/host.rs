@@ -64,3 +64,19 @@ pub trait ProcessRunner: Send + Sync {
     /// Runs a process to its end within limits. Kills it and all that it started when dropped.
     async fn run(&self, child: Child, input: &[u8], limits: RunLimits<'_>) -> io::Result<Ended>;
 }
+
+/// The answer of the user to a question of the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UserAnswer {
+    Text(String),
+    /// The user dismissed the question, or the input has ended.
+    None,
+    /// Nobody can be asked in this run.
+    NotAvailable,
+}
+
+#[async_trait]
+pub trait UserQuestions: Send + Sync {
+    /// Asks the user for a text. Dropped if that takes too long.
+    async fn ask(&self, question: &str) -> UserAnswer;
+}

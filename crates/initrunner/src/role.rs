@@ -33,6 +33,8 @@ pub struct Role {
     pub model: ModelWish,
     pub tools: Vec<ToolEntry>,
     pub skills: Vec<String>,
+    /// Skills that it finds by itself at most; 0 if it does not look for any.
+    pub max_auto_skills: usize,
     /// The schema of its answer, where that has one.
     pub output: Option<Value>,
     pub guardrails: Guardrails,

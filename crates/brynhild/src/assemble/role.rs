@@ -7,6 +7,7 @@ pub(crate) mod persona;
 mod python;
 mod reach;
 mod servers;
+mod skills;
 mod tools;
 
 use std::collections::BTreeMap;
@@ -19,12 +20,12 @@ use config::settings::Instance;
 use contract::hook::Hook;
 use contract::tool::Tool;
 use files::private;
+use initrunner::auto_skill::{self, ActivateSkill};
 use initrunner::builtin::{self, RunNumber};
 use initrunner::final_result::FinalResult;
 use initrunner::role::{self, Finding, Guardrails, Reading, Role, Severity, ToolEntry};
-use initrunner::skill::{self, RoleSkill, SkillDocument};
+use initrunner::skill::{self, RoleSkill};
 use initrunner::variables;
-use plugins::frontmatter;
 use plugins::guard::{Allowance, Guard, RoleGuards};
 use serde_json::Value;
 
@@ -33,7 +34,6 @@ use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::provider_choice::{self, Key};
 use crate::assemble::run_context::RunContext;
-use crate::assemble::workers;
 use crate::exit::Problem;
 use crate::output;
 use answer::AnswerCheck;
@@ -81,7 +81,7 @@ pub(crate) fn examine(assembly: &Assembly, path: &Path) -> Result<(PathBuf, Read
     let mut reading = role::read(&file);
     if let Some(role) = &reading.role {
         let mut findings = Vec::new();
-        let skills = skills(assembly, role, &mut findings);
+        let skills = skills::named(assembly, role, &mut findings);
         answer::schema(assembly, role, &mut findings);
         let entries = role.tools.iter().chain(skills.iter().flat_map(|skill| &skill.tools));
         for (index, entry) in entries.enumerate() {
@@ -138,7 +138,7 @@ pub(crate) fn choose(
         .map_err(|what| Problem::misuse(format!("{}: {what}", file.display())))?;
     choose_model(assembly, &role);
     let mut findings = Vec::new();
-    let skills = skills(assembly, &role, &mut findings);
+    let skills = skills::named(assembly, &role, &mut findings);
     let output = answer::schema(assembly, &role, &mut findings);
     if !python::is_trusted(assembly, &role) {
         let mut sending = entries(&role, &skills);
@@ -270,7 +270,7 @@ pub(crate) async fn ask_python(
     reading: &mut Reading,
 ) -> Result<Vec<String>, Problem> {
     let Some(role) = &reading.role else { return Ok(Vec::new()) };
-    let skills = skills(assembly, role, &mut Vec::new());
+    let skills = skills::named(assembly, role, &mut Vec::new());
     let entries = entries(role, &skills);
     let mut lines: Vec<String> = entries.iter().map(|entry| tools::summary(role, entry)).collect();
     if !entries.iter().any(|entry| python::is_python(assembly, role, entry)) || assembly.global.safe
@@ -406,12 +406,20 @@ async fn opened(
         }
         servers.extend(brought.server);
     }
-    if entries.iter().any(|entry| builtin::has_run_state(&entry.kind)) {
-        let tool = builtin::finish_task(&tools::ground(assembly, role, &run));
+    let found = skills::automatic(assembly, chosen);
+    let finish = entries.iter().any(|entry| builtin::has_run_state(&entry.kind));
+    let finish = finish.then(|| builtin::finish_task(&tools::ground(assembly, role, &run)));
+    let activate = (!found.is_empty())
+        .then(|| Arc::new(ActivateSkill::new(found.clone(), tools::source(role))) as Arc<dyn Tool>);
+    for tool in finish.into_iter().chain(activate) {
         guards.add(&tool.spec(), &Guard::default().within(allowance));
         tools.push(tool);
     }
-    let mut parts = vec![chosen.prompt.clone(), skill::prompt_block(&chosen.skills)];
+    let mut parts = vec![
+        chosen.prompt.clone(),
+        skill::prompt_block(&chosen.skills),
+        auto_skill::prompt_block(&found),
+    ];
     if let Some(schema) = &chosen.output {
         tools.push(Arc::new(FinalResult::new(schema)));
         parts.push(format!(
@@ -535,63 +543,6 @@ fn choose_model(assembly: &mut Assembly, role: &Role) {
     }
     assembly.global.provider = Some(provider.clone());
     assembly.global.model = assembly.global.model.take().or_else(|| wish.name.clone());
-}
-
-fn skills(assembly: &Assembly, role: &Role, findings: &mut Vec<Finding>) -> Vec<RoleSkill> {
-    let directories = skill_directories(assembly);
-    let mut skills = Vec::new();
-    for name in &role.skills {
-        let read = |path: &Path| {
-            if !directories.iter().any(|directory| path.starts_with(directory)) {
-                reach::check(assembly, role, path)?;
-            }
-            let (keys, body) = frontmatter::read_lenient(path)?;
-            Ok(SkillDocument { keys, body })
-        };
-        match skill::load(name, role.directory(), &directories, read) {
-            Ok(mut skill) => {
-                findings.extend(skill.findings.iter().cloned());
-                findings.extend(wants(assembly, &skill));
-                let known = role.tools.iter();
-                let known: Vec<&ToolEntry> =
-                    known.chain(skills.iter().flat_map(|skill: &RoleSkill| &skill.tools)).collect();
-                skill.tools.retain(|entry| !known.iter().any(|other| is_same(other, entry)));
-                skills.push(skill);
-            }
-            Err(what) => findings.push(error("skills", what)),
-        }
-    }
-    skills
-}
-
-/// Where skills lie that a role names.
-fn skill_directories(run: &RunContext) -> Vec<PathBuf> {
-    let home = run.environment.home.iter().map(|home| home.join(".initrunner/skills"));
-    let named = run.environment.variable("INITRUNNER_SKILL_DIR").map(PathBuf::from);
-    let own = run.loaded.config_dir.iter().map(|dir| dir.join("skills"));
-    named.into_iter().chain(home).chain(own).collect()
-}
-
-/// Whether two entries bring the same tools: those of most built-in types have the same names
-/// whatever their settings, and the first counts.
-fn is_same(one: &ToolEntry, other: &ToolEntry) -> bool {
-    one.kind == other.kind && (builtin::is_known(&one.kind) || one == other)
-}
-
-/// What a skill needs and does not find here.
-fn wants(assembly: &Assembly, skill: &RoleSkill) -> Vec<Finding> {
-    let is_unset = |name: &&String| assembly.environment.variable(name).is_none();
-    let unset = skill.variables.iter().filter(is_unset);
-    let unset = unset.map(|name| format!("the variable {name}, which is not set"));
-    let around = workers::surroundings(assembly);
-    let missing = skill.programs.iter().filter(|name| around.program(name).is_none());
-    let missing = missing.map(|name| format!("the program `{name}`, which is not found"));
-    let finding = |what: String| Finding {
-        severity: Severity::Warning,
-        path: String::from("skills"),
-        message: format!("skill `{}` needs {what}", skill.name),
-    };
-    unset.chain(missing).map(finding).collect()
 }
 
 fn error(path: &str, message: String) -> Finding {

@@ -5,6 +5,7 @@ mod builtin;
 mod delegation;
 mod roles;
 mod runs;
+mod search;
 mod text_tools;
 mod web;
 

@@ -159,6 +159,32 @@ impl Fields {
         }
     }
 
+    pub(super) fn max_auto_skills(&mut self, value: Option<&Value>) -> usize {
+        const USUAL: usize = 50;
+        let fields = match value {
+            None | Some(Value::Null) => return USUAL,
+            Some(Value::Object(fields)) => fields,
+            Some(_) => {
+                self.error("auto_skills", "it is no mapping");
+                return 0;
+            }
+        };
+        for key in fields.keys().filter(|key| !["enabled", "max_skills"].contains(&key.as_str())) {
+            self.warning(&format!("auto_skills.{key}"), "it is not known and is ignored");
+        }
+        let most = self.count(fields, "auto_skills.max_skills", (1, 200));
+        match fields.get("enabled") {
+            Some(Value::Bool(false)) => 0,
+            None | Some(Value::Null | Value::Bool(true)) => {
+                most.and_then(|most| usize::try_from(most).ok()).unwrap_or(USUAL)
+            }
+            Some(_) => {
+                self.error("auto_skills.enabled", "it is neither true nor false");
+                0
+            }
+        }
+    }
+
     pub(super) fn guardrails(&mut self, value: Option<&Value>) -> Guardrails {
         const ENDLESS: (u64, u64) = (1, u64::MAX);
         let usual = Guardrails::default();

@@ -29,6 +29,7 @@ const SUPPORTED: &[&str] = &[
     "output",
     "tools",
     "skills",
+    "auto_skills",
     "deps_schema",
     "guardrails",
     "execution",
@@ -45,7 +46,6 @@ const UNSUPPORTED: &[&str] = &[
     "reasoning",
     "observability",
     "capabilities",
-    "auto_skills",
     "tool_search",
     "daemon",
 ];
@@ -175,6 +175,7 @@ fn parts(spec: &Map<String, Value>, fields: &mut Fields) -> Role {
         model: fields.model(spec.get("model")),
         tools: tools(spec.get("tools"), fields),
         skills: fields.texts(spec, "skills"),
+        max_auto_skills: fields.max_auto_skills(spec.get("auto_skills")),
         output: fields.output(spec.get("output")),
         guardrails: fields.guardrails(spec.get("guardrails")),
         answer_retries: fields.answer_retries(spec.get("execution")),

@@ -1,12 +1,18 @@
-//! Processes and HTTP requests for the tools of roles.
+//! Processes, HTTP requests and questions to the user for the tools of roles.
 
 use std::io;
 
 use async_trait::async_trait;
 use contract::sandbox::Child;
-use initrunner::host::{End, Ended, Exchange, HttpClient, HttpReply, ProcessRunner, RunLimits};
+use initrunner::host::{
+    End, Ended, Exchange, HttpClient, HttpReply, ProcessRunner, RunLimits, UserAnswer,
+    UserQuestions,
+};
+use mcp::frontend::{DialogInput, Frontend as _};
 use plugins::process;
 use plugins::rest;
+
+use crate::assemble::mcp::terminal::Terminal;
 
 pub(super) struct Requests(pub(super) rest::Settings);
 
@@ -43,5 +49,25 @@ impl ProcessRunner for Processes {
             process::End::Cancelled => End::Cancelled,
         };
         Ok(Ended { end, stdout: stdout.text, stderr: stderr.text })
+    }
+}
+
+pub(super) struct Questions(pub(super) Terminal);
+
+#[async_trait]
+impl UserQuestions for Questions {
+    async fn ask(&self, question: &str) -> UserAnswer {
+        let question = contract::text::visible(question);
+        let answer = if self.0.is_full_screen() {
+            let input = DialogInput::Text(String::from("Answer"));
+            self.0.dialog("Clarification needed", &question, input).await
+        } else if self.0.has_terminal() {
+            let _quiet = self.0.pause_animation();
+            self.0.line(&format!("\n[Clarification needed]\n{question}\n"), "Answer: ").await
+        } else {
+            return UserAnswer::NotAvailable;
+        };
+        let answer = answer.map(|answer| answer.trim().to_owned());
+        answer.filter(|answer| !answer.is_empty()).map_or(UserAnswer::None, UserAnswer::Text)
     }
 }

@@ -14,10 +14,11 @@ use plugins::remedy;
 use plugins::rest::{Api, Settings};
 use serde_json::Value;
 
-use super::host::{Processes, Requests};
+use super::host::{Processes, Questions, Requests};
 use super::{delegate, python, servers};
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
+use crate::assemble::mcp::terminal::Terminal;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::workers;
 
@@ -151,7 +152,7 @@ pub(super) fn requests(assembly: &Assembly, role: &Role) -> Settings {
 
 /// Whether what requests carry may stand in variables.
 pub(super) fn may_send_variables(entry: &ToolEntry) -> bool {
-    matches!(entry.kind.as_str(), "api" | "slack")
+    matches!(entry.kind.as_str(), "api" | "slack" | "search")
 }
 
 /// One line on an entry, for people.
@@ -170,6 +171,7 @@ pub(super) fn summary(role: &Role, entry: &ToolEntry) -> String {
         "mcp" => &["command", "args", "url"],
         "script" => &["scripts"],
         "shell" => &["allowed_commands"],
+        "search" => &["provider"],
         "sql" => &["database"],
         "web_reader" | "web_scraper" => &["allowed_domains"],
         _ => &[],
@@ -210,6 +212,7 @@ pub(super) fn ground(assembly: &Assembly, role: &Role, run: &RunNumber) -> Groun
         processes: Arc::new(Processes),
         network: Granted { network, remedy, is_network_failure: remedy::is_alone },
         run: run.clone(),
+        user: Arc::new(Questions(Terminal::new(assembly))),
         source: source(role),
     }
 }

@@ -16,7 +16,9 @@ use contract::tool::{Tool, ToolContext, ToolOutput};
 use serde_json::Value;
 
 use super::super::{Granted, Ground, RunNumber};
-use crate::host::{Ended, Exchange, HttpClient, HttpReply, ProcessRunner, RunLimits};
+use crate::host::{
+    Ended, Exchange, HttpClient, HttpReply, ProcessRunner, RunLimits, UserAnswer, UserQuestions,
+};
 
 /// A ground in a directory, with nothing around it.
 pub(crate) fn ground(directory: &Path) -> Ground {
@@ -37,6 +39,7 @@ pub(crate) fn ground(directory: &Path) -> Ground {
             is_network_failure: |_| false,
         },
         run: RunNumber::default(),
+        user: Arc::new(NoUser),
         source: String::from("role:test"),
     }
 }
@@ -52,6 +55,15 @@ impl HttpClient for NoNetwork {
 
     fn expand(&self, text: &str) -> String {
         text.replace("${HOOK}", "https://x.test/s3cret")
+    }
+}
+
+struct NoUser;
+
+#[async_trait]
+impl UserQuestions for NoUser {
+    async fn ask(&self, _: &str) -> UserAnswer {
+        UserAnswer::NotAvailable
     }
 }
 
