@@ -13,7 +13,7 @@ mod role;
 
 pub(crate) use chat::ChatArgs;
 pub(crate) use extend::{
-    AgentsCommand, CommandCommand, HooksCommand, MarketplaceCommand, PluginCommand,
+    AgentsCommand, CommandCommand, GrantArgs, HooksCommand, MarketplaceCommand, PluginCommand,
     PluginInstallArgs, PluginNewArgs, PluginTestArgs,
 };
 pub(crate) use look::{

@@ -5,6 +5,7 @@ mod chat;
 mod config;
 mod contributions;
 mod demo;
+mod grant;
 mod hooks;
 mod interactive;
 mod logs;
@@ -27,6 +28,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use clap::CommandFactory;
+use contract::text::visible;
 use serde_json::{Value, json};
 
 use crate::args::{
@@ -256,7 +258,7 @@ fn confirmed(run: &RunContext, question: &str) -> io::Result<bool> {
         return Ok(run.global.yes);
     }
     let mut err = io::stderr().lock();
-    write!(err, "{question} [y/N] ")?;
+    write!(err, "{} [y/N] ", visible(question))?;
     err.flush()?;
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line)?;

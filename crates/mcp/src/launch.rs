@@ -157,8 +157,8 @@ impl<'a> Launch<'a> {
         {
             let directory = directory.display();
             let hint = format!(
-                "`mcp.servers.{name}.sandbox.read: [{directory}]` lets it see its `cwd`, and \
-                 `.write` change what is in it"
+                "`brynhild mcp grant {name} --read {directory}` lets it see its `cwd`, and \
+                 `--write` change what is in it"
             );
             return failed(&error).hinted(hint);
         }
@@ -175,7 +175,7 @@ impl<'a> Launch<'a> {
             let place = place.display();
             format!(
                 "{place} is there, but a confined program does not see it: \
-                 `mcp.servers.{name}.sandbox.exec` names programs that it may run"
+                 `brynhild mcp grant {name} --exec {place}` lets it run"
             )
         } else {
             let hint = match source.kind() {

@@ -2,9 +2,11 @@
 //! plugin; the binary does, and passes in the results.
 
 pub mod case;
+pub mod config_edit;
 pub mod content;
 pub mod example;
 pub mod golden;
+pub mod grants;
 pub mod installable;
 pub mod lock;
 pub mod marketplace;

@@ -232,13 +232,12 @@ impl<'a> PluginEnv<'a> {
         if *asked == Wishes::default() || is_decided {
             return None;
         }
-        let setting = asked.setting(name)?;
         let kinds = asked.kinds().join(", ");
         let what = format!("plugin {name} asks for more than it is granted (sandbox: {kinds})");
-        let file = self.config_dir.map(|directory| directory.join("config.yaml"));
-        let place = file.map_or_else(|| "your configuration".into(), |it| it.display().to_string());
-        let hint =
-            format!("`{setting}` in {place} grants it, `sandbox: {{}}` there refuses it for good");
+        let hint = format!(
+            "`brynhild plugin grant {name}` shows and grants it, `brynhild plugin grant {name} \
+             --none` refuses it for good"
+        );
         Some((what, hint))
     }
 

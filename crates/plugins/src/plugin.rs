@@ -83,18 +83,32 @@ impl Wishes {
         kinds.into_iter().filter(|(_, is_asked)| *is_asked).map(|(kind, _)| kind).collect()
     }
 
-    /// The line of a configuration that grants these to the plugin `name`; none where there are none.
-    pub fn setting(&self, name: &str) -> Option<String> {
-        let is_something = |value: &Value| match value {
-            Value::Bool(asks) => *asks,
-            Value::Array(items) => !items.is_empty(),
-            _ => false,
-        };
-        let mut wishes = serde_json::to_value(self).ok()?;
-        wishes.as_object_mut()?.retain(|_, value| is_something(value));
-        let is_empty = wishes.as_object().is_none_or(Map::is_empty);
-        (!is_empty).then(|| format!("plugins: {{{name}: {{sandbox: {wishes}}}}}"))
+    /// The command that grants these to the plugin `name`, beside what it has.
+    pub fn grant_command(&self, name: &str) -> String {
+        let mut flags = Vec::new();
+        match &self.network {
+            NetworkWish::None => {}
+            NetworkWish::All => flags.push("--network".to_owned()),
+            NetworkWish::Hosts(hosts) => {
+                flags.extend(hosts.iter().map(|host| format!("--host {host}")));
+            }
+        }
+        let paths = [("read", &self.read), ("write", &self.write)];
+        for (flag, paths) in paths {
+            flags.extend(paths.iter().map(|path| format!("--{flag} {}", quoted(path))));
+        }
+        for (flag, names) in [("env", &self.env), ("exec", &self.exec)] {
+            flags.extend(names.iter().map(|name| format!("--{flag} {}", quoted(Path::new(name)))));
+        }
+        format!("brynhild plugin grant {} {}", quoted(Path::new(name)), flags.join(" "))
     }
+}
+
+/// A path as a word of a shell. `~` at its begin is not quoted.
+fn quoted(path: &Path) -> String {
+    let path = path.display().to_string();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+~@".contains(c);
+    if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
 /// How much of the network. Written as `false`, `true` or a list of hosts.

@@ -47,13 +47,14 @@ pub(crate) fn remedy(plugin: &Plugin, around: &Around<'_>, words: &str) -> Optio
     let has_no_network = grants.network == NetworkWish::None || mode == Mode::ReadOnly;
     let is_refused = says(&REFUSED);
     let file = (is_refused || says(&SHUT)).then(|| file(words)).flatten();
-    let (what, wanted) = if has_no_network && (is_alone(words) || is_refused && file.is_none()) {
-        ("without a network", Wishes { network: NetworkWish::All, ..grants.clone() })
+    let (what, missing) = if has_no_network && (is_alone(words) || is_refused && file.is_none()) {
+        ("without a network", Wishes { network: NetworkWish::All, ..Wishes::default() })
     } else if let Some(file) = file {
         let directory = directory(plugin, around, file)?;
-        ("and may not write there", writing(grants, directory))
+        ("and may not write there", Wishes { write: vec![directory], ..Wishes::default() })
     } else if says(&SHUT) || says(&SHUT_DATABASE) {
-        ("and may not write there", writing(grants, "DIRECTORY".into()))
+        let write = vec!["DIRECTORY".into()];
+        ("and may not write there", Wishes { write, ..Wishes::default() })
     } else {
         return unseen(plugin, around, words);
     };
@@ -63,26 +64,45 @@ pub(crate) fn remedy(plugin: &Plugin, around: &Around<'_>, words: &str) -> Optio
             "the plugin `{name}` runs confined {what}, as in `read-only` mode all do"
         ));
     }
-    let setting = wanted.setting(name)?;
-    Some(format!(
-        "the plugin `{name}` runs confined {what}; `{setting}` in the user's configuration lets it"
-    ))
+    Some(grantable(plugin, what, &missing))
+}
+
+/// Names the command with which the user grants what is missing, and no more than the manifest
+/// requests if it requests that.
+fn grantable(plugin: &Plugin, what: &str, missing: &Wishes) -> String {
+    let (name, requested) = (plugin.name(), &plugin.manifest.sandbox);
+    let includes =
+        |asked: &[PathBuf], wanted: &[PathBuf]| wanted.iter().all(|it| asked.contains(it));
+    let names = |asked: &[String], wanted: &[String]| wanted.iter().all(|it| asked.contains(it));
+    let asks_network =
+        missing.network == NetworkWish::None || requested.network != NetworkWish::None;
+    let is_requested = asks_network
+        && includes(&requested.read, &missing.read)
+        && includes(&requested.write, &missing.write)
+        && names(&requested.env, &missing.env)
+        && names(&requested.exec, &missing.exec);
+    let command = if is_requested {
+        format!("brynhild plugin grant {name}")
+    } else {
+        missing.grant_command(name)
+    };
+    format!("the plugin `{name}` runs confined {what}; the user can grant it with `{command}`")
 }
 
 /// The grant for a variable, a program or a file in the home that exists and is not visible.
 fn unseen(plugin: &Plugin, around: &Around<'_>, words: &str) -> Option<String> {
     let surroundings = around.surroundings;
-    let mut grants = plugin.settings.grants.clone();
+    let mut missing = Wishes::default();
     let variable = || NO_VARIABLE.iter().find_map(|mark| before(words, mark));
     let program = || NO_PROGRAM.iter().find_map(|mark| before(words, mark));
     let what = if let Some(name) = quoted(words, "KeyError").or_else(variable) {
         let is_hidden = |name: &str| {
             surroundings.variables.contains_key(name) && !surroundings.env.contains_key(name)
         };
-        if !is_hidden(name) || grants.env.iter().any(|known| known == name) {
+        if !is_hidden(name) || plugin.settings.grants.env.iter().any(|known| known == name) {
             return None;
         }
-        grants.env.push(name.to_owned());
+        missing.env.push(name.to_owned());
         "and sees the usual variables alone"
     } else {
         let path = quoted(words, UNSEEN).or_else(program)?;
@@ -91,29 +111,20 @@ fn unseen(plugin: &Plugin, around: &Around<'_>, words: &str) -> Option<String> {
             let own = around.home.as_deref().and_then(|own| Path::new(path).strip_prefix(own).ok());
             // Whether it is there is not said: who asks may not know it.
             let inside = own.or_else(|| Path::new(path).strip_prefix(home).ok())?;
-            grants.read.push(Path::new("~").join(inside));
+            missing.read.push(Path::new("~").join(inside));
             "and does not see your home"
         } else {
             surroundings.program(path)?;
-            grants.exec.push(path.to_owned());
+            missing.exec.push(path.to_owned());
             "and sees the system's programs alone"
         }
     };
-    let (name, setting) = (plugin.name(), grants.setting(plugin.name())?);
-    Some(format!(
-        "the plugin `{name}` runs confined {what}; `{setting}` in the user's configuration shows it"
-    ))
+    Some(grantable(plugin, what, &missing))
 }
 
 fn quoted<'a>(words: &'a str, mark: &str) -> Option<&'a str> {
     let (_, after) = words.split_once(mark)?;
     after.strip_prefix(": '")?.split_once('\'').map(|(quoted, _)| quoted)
-}
-
-fn writing(grants: &Wishes, directory: PathBuf) -> Wishes {
-    let mut grants = grants.clone();
-    grants.write.push(directory);
-    grants
 }
 
 fn before<'a>(words: &'a str, mark: &str) -> Option<&'a str> {
@@ -185,8 +196,8 @@ mod tests {
     }
 
     #[test]
-    fn advice_names_the_setting_that_grants_access() {
-        let network = r#"plugins: {p: {sandbox: {"network":true}}}"#;
+    fn advice_names_the_command_that_grants_access() {
+        let network = "brynhild plugin grant p --network";
         for words in [
             "OSError: [Errno 101] Network is unreachable",
             "URLError: <urlopen error [Errno -3] Temporary failure in name resolution>",
@@ -195,9 +206,7 @@ mod tests {
         ] {
             assert_eq!(grant(words), network, "{words}");
         }
-        let written = |directory: &str| {
-            format!(r#"plugins: {{p: {{sandbox: {{"write":["{directory}"]}}}}}}"#)
-        };
+        let written = |directory: &str| format!("brynhild plugin grant p --write {directory}");
         let error = "OSError: [Errno 30] Read-only file system: ";
         assert_eq!(grant(&format!("{error}'out.txt'")), written("."));
         assert_eq!(grant(&format!("{error}'ROOT/state.json'")), written("~/plugins/p"));
@@ -208,24 +217,24 @@ mod tests {
     }
 
     #[test]
-    fn advice_names_the_setting_that_shows_a_path() {
-        let granted = |what: &str| format!("plugins: {{p: {{sandbox: {{{what}}}}}}}");
-        assert_eq!(grant("KeyError: 'SECRET'"), granted(r#""env":["SECRET"]"#));
+    fn advice_names_the_command_that_shows_a_path() {
+        let granted = |what: &str| format!("brynhild plugin grant p --{what}");
+        assert_eq!(grant("KeyError: 'SECRET'"), granted("env SECRET"));
         assert_eq!(grant("KeyError: 'other'"), "");
         let error = "FileNotFoundError: [Errno 2] No such file or directory: ";
-        assert_eq!(grant(&format!("{error}'sh'")), granted(r#""exec":["sh"]"#));
+        assert_eq!(grant(&format!("{error}'sh'")), granted("exec sh"));
         assert_eq!(grant(&format!("{error}'no-such-program'")), "");
-        assert_eq!(grant(&format!("{error}'OWN/notes.txt'")), granted(r#""read":["~/notes.txt"]"#));
+        assert_eq!(grant(&format!("{error}'OWN/notes.txt'")), granted("read ~/notes.txt"));
         assert_eq!(grant(&format!("{error}'/nowhere/x'")), "");
     }
 
     #[test]
     fn messages_of_shells_and_programs_are_recognized() {
-        let granted = |what: &str| format!("plugins: {{p: {{sandbox: {{{what}}}}}}}");
-        let network = granted(r#""network":true"#);
+        let granted = |what: &str| format!("brynhild plugin grant p --{what}");
+        let network = granted("network");
         assert_eq!(grant("curl: (6) Could not resolve host: example.org"), network);
         assert_eq!(grant("Error: getaddrinfo EAI_AGAIN example.org"), network);
-        let written = granted(r#""write":["/srv/data"]"#);
+        let written = granted("write /srv/data");
         for words in [
             "first\nsh: 1: cannot create /srv/data/x: Read-only file system",
             "touch: cannot touch '/srv/data/x': Read-only file system",
@@ -233,11 +242,11 @@ mod tests {
         ] {
             assert_eq!(grant(words), written, "{words}");
         }
-        assert_eq!(grant("p: line 2: SECRET: unbound variable"), granted(r#""env":["SECRET"]"#));
-        assert_eq!(grant("p: line 2: sh: command not found"), granted(r#""exec":["sh"]"#));
+        assert_eq!(grant("p: line 2: SECRET: unbound variable"), granted("env SECRET"));
+        assert_eq!(grant("p: line 2: sh: command not found"), granted("exec sh"));
         assert_eq!(grant("env: ‘sh’: No such file or directory"), "");
         assert_eq!(grant("open: out.txt: Read-only file system"), "");
-        assert_eq!(grant(": Read-only file system"), granted(r#""write":["DIRECTORY"]"#));
+        assert_eq!(grant(": Read-only file system"), granted("write DIRECTORY"));
     }
 
     #[test]
@@ -255,11 +264,21 @@ mod tests {
     }
 
     #[test]
-    fn advice_keeps_grants_and_names_the_mode() {
-        let some = Wishes { env: vec!["X".into()], ..Wishes::default() };
-        let told_some = told("[Errno 101]", some.clone(), Mode::Normal).unwrap();
-        assert!(told_some.contains(r#"{"network":true,"env":["X"]}"#), "{told_some}");
-        let told = told("[Errno 101]", some, Mode::ReadOnly).unwrap();
-        assert!(told.contains("read-only") && !told.contains("sandbox:"), "{told}");
+    fn advice_in_read_only_mode_names_the_mode() {
+        let told = told("[Errno 101]", Wishes::default(), Mode::ReadOnly).unwrap();
+        assert!(told.contains("read-only") && !told.contains("plugin grant"), "{told}");
+    }
+
+    #[test]
+    fn advice_names_no_more_than_the_manifest_requests() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut plugin = plugin(directory.path(), "p");
+        plugin.manifest.sandbox.network = NetworkWish::Hosts(vec!["a.test".into()]);
+        let missing = Wishes { network: NetworkWish::All, ..Wishes::default() };
+        let told = grantable(&plugin, "so", &missing);
+        assert!(told.ends_with("`brynhild plugin grant p`"), "{told}");
+        let missing = Wishes { read: vec!["~/a b".into()], ..Wishes::default() };
+        let told = grantable(&plugin, "so", &missing);
+        assert!(told.ends_with("`brynhild plugin grant p --read '~/a b'`"), "{told}");
     }
 }

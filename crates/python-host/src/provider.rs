@@ -150,7 +150,7 @@ impl WorkerProvider {
         let offline = kind == Failure::Unreachable && self.worker.facts().network == Network::None;
         let plugin = &self.worker.facts().name;
         let hint = if offline {
-            let grant = format!("`plugins.{plugin}.sandbox.network: true`");
+            let grant = format!("`brynhild plugin grant {plugin} --network`");
             Some(format!("the plugin has no network; {grant} grants it"))
         } else if fault.datum("type").is_some_and(|it| it.ends_with("ModuleNotFoundError")) {
             let file = self.worker.facts().root.join("plugin.yaml");
@@ -172,8 +172,8 @@ impl WorkerProvider {
         let (plugin, mode) = (&self.worker.plugin, self.worker.host.exact_mode());
         let advice = plugin.advice(&format!("No such file or directory: '{path}'"), mode);
         Some(advice.unwrap_or_else(|| {
-            let key = format!("plugins.{}.sandbox.read", plugin.facts().name);
-            format!("the sandbox may hide that file; `{key}` in your configuration shows it")
+            let command = format!("brynhild plugin grant {} --read {path}", plugin.facts().name);
+            format!("the sandbox may hide that file; `{command}` shows it")
         }))
     }
 

@@ -39,6 +39,8 @@ pub(crate) enum PluginCommand {
         /// The directory, or the name of a plugin that is installed
         path: PathBuf,
     },
+    /// Grant a plugin what its manifest requests, or what the flags name, in your configuration
+    Grant(GrantArgs),
     /// Print where plugins are looked for, the strongest place last
     Paths,
     /// Switch a plugin on
@@ -108,6 +110,33 @@ pub(crate) struct PluginTestArgs {
     /// Also write the results as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct GrantArgs {
+    /// Its name
+    pub(crate) name: String,
+    /// The whole network
+    #[arg(long)]
+    pub(crate) network: bool,
+    /// A host to connect to; may be given more than once
+    #[arg(long, value_name = "HOST", conflicts_with = "network")]
+    pub(crate) host: Vec<String>,
+    /// A path to read; one that is not absolute counts from the project
+    #[arg(long, value_name = "PATH")]
+    pub(crate) read: Vec<String>,
+    /// A path to write
+    #[arg(long, value_name = "PATH")]
+    pub(crate) write: Vec<String>,
+    /// An environment variable to see
+    #[arg(long, value_name = "NAME")]
+    pub(crate) env: Vec<String>,
+    /// A program to run that is outside of the system's directories
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) exec: Vec<String>,
+    /// Take all grants back, and ask no more
+    #[arg(long, conflicts_with_all = ["network", "host", "read", "write", "env", "exec"])]
+    pub(crate) none: bool,
 }
 
 fn plugin_kinds() -> PossibleValuesParser {

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::GrantArgs;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
     /// Add a server: a program after `--`, or an address with `--url`
@@ -29,6 +31,8 @@ pub(crate) enum McpCommand {
         /// Its name
         name: String,
     },
+    /// Grant a server's program what the flags name, in your configuration
+    Grant(GrantArgs),
     /// Take over the servers of another client's file (JSON, YAML or TOML)
     Import {
         /// The file

@@ -20,6 +20,7 @@ use plugins::env::home_relative;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::grant;
 use crate::args::{McpAddArgs, McpCommand, McpScope};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::audit::Audit;
@@ -37,6 +38,7 @@ pub(crate) async fn run(assembly: &Assembly, command: &McpCommand) -> Outcome {
         McpCommand::Remove { name, scope } => remove(assembly, name, *scope),
         McpCommand::Test { name } => test(assembly, name).await,
         McpCommand::Approve { name } => approve(assembly, name).await,
+        McpCommand::Grant(args) => grant::server(assembly, args),
         McpCommand::Import { file, scope, unpinned } => import(assembly, file, *scope, *unpinned),
         McpCommand::Login(args) => login::login(assembly, args).await,
         McpCommand::Logout { name } => login::logout(assembly, name),
@@ -63,7 +65,8 @@ fn add(run: &RunContext, args: &McpAddArgs) -> Outcome {
             .ok_or_else(|| Problem::misuse("name a program after `--`, or an address"))?;
         let grants = grants(run, args);
         if grants != json!({}) && args.scope == McpScope::Project {
-            let hint = format!("set `mcp.servers.{}.sandbox` in your own configuration", args.name);
+            let hint =
+                format!("`brynhild mcp grant {}` grants it in your configuration", args.name);
             return Err(
                 Problem::misuse("a project's server cannot grant itself anything").hint(hint)
             );

@@ -18,7 +18,7 @@ use plugins::state;
 use serde_json::{Map, Value, json};
 use tools::tool_search;
 
-use super::{print_problems, role, text};
+use super::{grant, print_problems, role, text};
 use crate::args::{Global, PluginCommand};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp;
@@ -40,6 +40,7 @@ pub(crate) async fn run(assembly: &Assembly, command: &PluginCommand) -> Outcome
         PluginCommand::List => list(assembly, &foreign(assembly).await?),
         PluginCommand::Show { name } => show(assembly, name, &foreign(assembly).await?),
         PluginCommand::Validate { path } => validate(assembly, path).await,
+        PluginCommand::Grant(args) => grant::plugin(assembly, args),
         PluginCommand::Paths => paths(assembly),
         PluginCommand::Enable { name } => switch(assembly, name, Switch::On),
         PluginCommand::Disable { name } => switch(assembly, name, Switch::Off),

@@ -148,7 +148,7 @@ fn import_drops_claimed_grants() {
     project.file("theirs.json", theirs.to_string());
     let run = project.brynhild(&["mcp", "import", "theirs.json"]);
     assert!(run.success().stderr.contains("server `g` has `sandbox`, which"), "{run}");
-    assert!(run.stderr.contains("`mcp.servers.g.sandbox`"), "{run}");
+    assert!(run.stderr.contains("`brynhild mcp grant g`"), "{run}");
     assert!(run.stderr.contains("server `g` has `unpinned`, which"), "{run}");
     let kept = std::fs::read_to_string(project.config_directory().join("mcp.json")).unwrap();
     assert!(kept.contains("server.py"), "{kept}");
@@ -342,7 +342,7 @@ fn broken_server_is_a_warning() {
     let run = project.brynhild(&["chat", "go"]);
     run.success();
     assert!(run.stderr.contains("MCP server `test` did not start"), "{run}");
-    assert!(run.stderr.contains("sandbox.network: true"), "{run}");
+    assert!(run.stderr.contains("--network`"), "{run}");
     let again = project.brynhild(&["chat", "go"]);
     again.success();
     assert!(again.stderr.contains("a start some minutes later tries it again"), "{again}");
@@ -360,5 +360,5 @@ fn server_on_the_user_search_path_gets_a_hint() {
     let path = format!("{}:/usr/bin:/bin", directory.display());
     let run = project.command(&["mcp", "test", "own"]).env("PATH", &path).run();
     assert!(run.stderr.contains("hidden-server is there, but"), "{run}");
-    assert!(run.stderr.contains("mcp.servers.own.sandbox.exec"), "{run}");
+    assert!(run.stderr.contains("brynhild mcp grant own --exec "), "{run}");
 }

@@ -66,6 +66,7 @@ fn command_reference_equals_the_help() {
         "plugin",
         "plugin new",
         "plugin test",
+        "plugin grant",
         "logs",
         "logs list",
         "logs view",

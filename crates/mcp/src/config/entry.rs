@@ -104,8 +104,8 @@ pub(super) fn server(
         (Some(value), Scope::User) => grants(name, value, problems),
         (Some(_), Scope::Plugin(_) | Scope::Project) => {
             problems.push(format!(
-                "cannot grant itself anything: `sandbox` is ignored (your own \
-                 `mcp.servers.{name}.sandbox` can)"
+                "cannot grant itself anything: `sandbox` is ignored (`brynhild mcp grant {name}` \
+                 can)"
             ));
             Grants::default()
         }

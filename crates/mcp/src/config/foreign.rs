@@ -66,7 +66,7 @@ fn grant_message(name: &str, key: &str) -> Option<String> {
     let instead = match key {
         _ if !GRANT_KEYS.contains(&key) => return None,
         "sandbox" => format!(
-            "your own `mcp.servers.{name}.sandbox` grants something, or `--allow-network`, \
+            "`brynhild mcp grant {name}` grants something, or `--allow-network`, \
              `--allow-read` and `--allow-write` of `mcp add`"
         ),
         _ => format!("your own `mcp.servers.{name}.{key}` says so, or `--{key}`"),
@@ -155,7 +155,7 @@ mod tests {
         let entry = json!({"command": "a", "sandbox": {"network": true}, "unpinned": true});
         let (entry, messages) = imported("s", &entry);
         assert_eq!(entry, json!({"command": "a"}));
-        assert!(messages[0].contains("`mcp.servers.s.sandbox`"), "{messages:?}");
+        assert!(messages[0].contains("`brynhild mcp grant s`"), "{messages:?}");
         assert!(messages[1].contains("`--unpinned`"), "{messages:?}");
     }
 }

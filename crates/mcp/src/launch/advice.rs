@@ -18,11 +18,13 @@ pub(crate) fn advice(server: &Server, words: &str) -> String {
     }
     if mentions(words, &["No such file or directory", "not found", "ENOENT", "can't open file"]) {
         return format!(
-            "its program or a file is not visible to it; `mcp.servers.{name}.sandbox.exec` or \
-             `.read` names further paths, and variables are passed on with `env`"
+            "its program or a file is not visible to it; `brynhild mcp grant {name}` with `--exec` or \
+             `--read` names further paths, with `--env` variables"
         );
     }
-    format!("`mcp.servers.{name}.sandbox` grants `network`, `read`, `write`, `env` and `exec`")
+    format!(
+        "`brynhild mcp grant {name}` grants `--network`, `--read`, `--write`, `--env`, `--exec`"
+    )
 }
 
 /// Errors of writes to a read-only file system.
@@ -70,13 +72,13 @@ pub(crate) fn remedy(server: &Server, words: &str) -> Option<String> {
             None => (".", "lets it write the workspace"),
         };
         return Some(format!(
-            "it may write its own directory alone; `mcp.servers.{name}.sandbox.write: [{place}]` {what}"
+            "it may write its own directory alone; `brynhild mcp grant {name} --write {place}` {what}"
         ));
     }
     if mentions(words, &["EACCES", "EPERM", "Permission denied"]) {
         return Some(format!(
             "it may read the workspace and write its own directory alone; \
-             `mcp.servers.{name}.sandbox` takes `read` and `write` with further paths"
+             `brynhild mcp grant {name}` takes `--read` and `--write` with further paths"
         ));
     }
     None
@@ -100,7 +102,7 @@ fn mentions(text: &str, marks: &[&str]) -> bool {
 
 fn without_network(server: &Server) -> String {
     let name = &server.name;
-    format!("it runs without a network; `mcp.servers.{name}.sandbox.network: true` gives it one")
+    format!("it runs without a network; `brynhild mcp grant {name} --network` gives it one")
 }
 
 #[cfg(test)]

@@ -112,7 +112,7 @@ async fn failed_start_names_the_missing_grant() {
     servers.fetch_catalogs().await;
     let text = workspace.notices();
     assert!(text.contains("ENOTFOUND registry.example"), "{text}");
-    assert!(text.contains("`mcp.servers.test.sandbox.network: true`"), "{text}");
+    assert!(text.contains("`brynhild mcp grant test --network`"), "{text}");
     let again = workspace.server(&["refuse"]);
     assert_eq!(again.statuses()[0].state, CatalogState::Failed);
     let missing = workspace.servers(&json!({"m": {"command": "no-such-program-at-all"}}));

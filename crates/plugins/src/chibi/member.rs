@@ -125,9 +125,12 @@ impl Member {
             Ok(ran) => ran,
             Err(Trouble::Sandbox(SandboxError::Start { source, .. })) => {
                 let what = format!("the plugin does not start: {source}");
-                let hint = "check the interpreter in its first line; one outside the system's \
-                            directories needs `plugins.NAME.sandbox.exec`";
-                return Ok(kept::failed(fault(what, hint)));
+                let hint = format!(
+                    "check the interpreter in its first line; one outside the system's directories \
+                     needs `brynhild plugin grant {} --exec INTERPRETER`",
+                    self.plugin.name()
+                );
+                return Ok(kept::failed(fault(what, &hint)));
             }
             Err(Trouble::Sandbox(SandboxError::Unavailable { cause, hint })) => {
                 return Err(fault(format!("no sandbox to run the plugin in: {cause}"), &hint));
@@ -155,11 +158,12 @@ impl Member {
         };
         let is_missing_uv = ran.end == End::Exited(127) && what.contains("uv");
         let hint = if is_missing_uv {
-            "grant `plugins.NAME.sandbox: {exec: [uv], network: true}` if you trust the plugin"
+            let name = self.plugin.name();
+            format!("if you trust the plugin: `brynhild plugin grant {name} --exec uv --network`")
         } else {
-            retry
+            retry.to_owned()
         };
-        Ok(kept::failed(fault(what, hint)))
+        Ok(kept::failed(fault(what, &hint)))
     }
 
     /// A tool call was approved: it may do with the workspace what a command of the model may.

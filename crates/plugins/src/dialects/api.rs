@@ -15,7 +15,7 @@ use crate::env::PluginEnv;
 use crate::guard::{Guard, RoleGuards};
 use crate::manifest;
 use crate::open_plugins::{Listed, OpenPlugins};
-use crate::plugin::{Plugin, ReportLine};
+use crate::plugin::{Plugin, ReportLine, Wishes};
 use crate::problem::Problem;
 use crate::rest::{Api, Settings};
 
@@ -117,10 +117,9 @@ fn tell_missing_grants(env: &PluginEnv<'_>, plugin: &Plugin, place: &Path, api: 
     let names = missing.join(", ");
     let what =
         format!("api {}: it was not granted {names}, so that is sent as it is written", api.name);
-    let hint = format!(
-        "`plugins.{}.sandbox.env: [{names}]` in your configuration grants it",
-        plugin.name()
-    );
+    let wishes =
+        Wishes { env: missing.iter().map(|&name| name.to_owned()).collect(), ..Wishes::default() };
+    let hint = format!("`{}` grants it", wishes.grant_command(plugin.name()));
     env.report(&Problem::new(place, what, hint));
 }
 

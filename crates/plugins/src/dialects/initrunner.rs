@@ -281,7 +281,7 @@ pub fn network(
     let granted = grants.network.granted(name);
     let is_open = move || host.as_ref().is_some_and(|host| host.mode() != Mode::ReadOnly);
     let remedy = if is_trusted {
-        format!("`plugins.{name}.sandbox.network: true` in the user's configuration lets it out")
+        format!("the user can grant it with `brynhild plugin grant {name} --network`")
     } else {
         format!("the role came with a project that is not trusted, so no grant for `{name}` counts")
     };

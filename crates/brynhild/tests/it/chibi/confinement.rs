@@ -149,7 +149,7 @@ fn sandboxed_call_names_the_missing_grant() {
     let stopped = "echo 'curl: (6) Could not resolve host: example.org' >&2; exit 6";
     plugin(&project, "net", &schema("net"), stopped);
     let run = exec(&project, "net", &json!({}));
-    let grant = r#"`plugins: {net: {sandbox: {"network":true}}}` in the user's configuration"#;
+    let grant = "`brynhild plugin grant net --network`";
     assert!(run.code(1).stderr.contains(grant), "{run}");
     assert!(run.stderr.contains("Could not resolve host"), "{run}");
     project.config("plugins: {net: {sandbox: {network: true}}}\n");

@@ -200,7 +200,7 @@ fn manifest_endpoints_see_only_granted_environment() {
     std::fs::write(file, manifest.to_string()).unwrap();
     project.config("api: {allow_private: [127.0.0.1]}\n");
     let run = exec(&project, "raw", &json!({}));
-    assert!(run.stderr.contains("plugins.hub.sandbox.env: [GITHUB_TOKEN, NOT_SET]"), "{run}");
+    assert!(run.stderr.contains("plugin grant hub --env GITHUB_TOKEN --env NOT_SET"), "{run}");
     assert_eq!(server.seen()[0].header("authorization"), Some("Bearer ${GITHUB_TOKEN}"));
     project.config_more("plugins: {hub: {sandbox: {env: [GITHUB_TOKEN, NOT_SET]}}}\n");
     let run = exec(&project, "raw", &json!({}));

@@ -427,7 +427,7 @@ fn role_programs_get_the_granted_network() {
     for entry in [open, shell] {
         let run = call(entry, &[]);
         let said = format!("{}{}", run.code(1).stdout, run.stderr);
-        assert!(said.contains("`plugins.pyr.sandbox.network: true`"), "{run}");
+        assert!(said.contains("`brynhild plugin grant pyr --network`"), "{run}");
     }
     project.config("plugins: {pyr: {sandbox: {network: true}}}\n");
     for entry in [open, shell] {

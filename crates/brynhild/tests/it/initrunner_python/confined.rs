@@ -48,7 +48,7 @@ fn module_is_confined_until_granted() {
     let role = own_role(&project);
     let place = json!({"path": project.path().join("made.txt")});
     let run = call(&project, &role, "write", &place);
-    assert!(run.code(1).stderr.contains("`plugins.spy.sandbox.write: [.]`"), "{run}");
+    assert!(run.code(1).stderr.contains("`brynhild plugin grant spy --write .`"), "{run}");
     let secret = project.home().join("secret");
     fs::write(&secret, "hush").unwrap();
     let run = call(&project, &role, "read", &json!({"path": secret}));

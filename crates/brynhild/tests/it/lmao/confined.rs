@@ -40,7 +40,7 @@ fn read_only_tool_writes_only_granted_paths() {
     plugin(&project, "sly", &manifest("make"), WRITE);
     let input = json!({"target": "made.txt"});
     let run = exec(&project, "make", &input, &["--yes"]);
-    let grant = r#"`plugins: {sly: {sandbox: {"write":["."]}}}` in the user's configuration"#;
+    let grant = "`brynhild plugin grant sly --write .`";
     assert!(run.code(1).stderr.contains(grant), "{run}");
     assert!(!project.path().join("made.txt").exists());
     project.config("plugins:\n  sly:\n    sandbox:\n      write: [.]\n");
@@ -97,7 +97,7 @@ fn call_without_a_network_names_the_grant() {
     plugin(&project, "net", &manifest("fetch"), body);
     plugin(&project, "other", &manifest("other"), ECHO);
     let run = exec(&project, "fetch", &json!({}), &["--yes"]);
-    let grant = r#"`plugins: {net: {sandbox: {"network":true}}}`"#;
+    let grant = "`brynhild plugin grant net --network`";
     assert!(run.code(1).stderr.contains(grant), "{run}");
 }
 

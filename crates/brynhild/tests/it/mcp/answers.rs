@@ -59,7 +59,7 @@ fn network_failure_reported_as_success_is_explained() {
     assert_eq!(said["output"], "Error searching: TypeError: fetch failed", "{said}");
     let exec = ["--yes", "tools", "exec", "mcp__test__excuse", "--input", "{}"];
     let run = project.brynhild(&exec);
-    let remedy = "mcp.servers.test.sandbox.network: true";
+    let remedy = "brynhild mcp grant test --network";
     assert!(run.success().stderr.contains("hint: (it runs without a network"), "{run}");
     assert!(run.stderr.contains(remedy) && !run.stderr.contains("error:"), "{run}");
     let code = ["--yes", "tools", "exec", "mcp__test__excuse", "--input", r#"{"of": "code"}"#];
@@ -68,8 +68,7 @@ fn network_failure_reported_as_success_is_explained() {
     assert!(!run.stderr.contains("network"), "{run}");
     project.brynhild(&["chat", "--yes", "go"]).success();
     assert!(server.chats()[1].body.to_string().contains(remedy));
-    let network = "mcp: {servers: {test: {sandbox: {network: true}}}}\n";
-    project.config_more(network);
+    project.brynhild(&["mcp", "grant", "test", "--network", "--yes"]).success();
     let run = project.brynhild(&exec);
     assert!(!run.success().stderr.contains("network"), "{run}");
 }
@@ -200,7 +199,7 @@ fn sandbox_refusal_names_the_missing_grant() {
     let project = project();
     add(&project, &[]);
     let run = exec(&project, "mcp__test__touch", &json!({"text": "new.txt"}));
-    assert!(run.stdout.contains("mcp.servers.test.sandbox.write: [.]"), "{run}");
+    assert!(run.stdout.contains("brynhild mcp grant test --write ."), "{run}");
 }
 
 /// A server with these tools, each of which says its name.

@@ -196,7 +196,7 @@ fn hidden_working_directory_names_the_missing_grant() {
         project.brynhild(&["mcp", "test", "far"])
     };
     let run = server("");
-    let remedy = format!("`mcp.servers.far.sandbox.read: [{}]`", elsewhere.display());
+    let remedy = format!("`brynhild mcp grant far --read {}`", elsewhere.display());
     assert!(run.code(1).stderr.contains(&remedy), "{run}");
     server(&format!(", sandbox: {{read: ['{}']}}", elsewhere.display())).success();
 }

@@ -201,7 +201,7 @@ fn hanging_server_is_reported_with_its_output() {
     let run = project.brynhild(&["mcp", "test", "slow"]);
     assert!(run.code(1).stderr.contains("did not say what it offers within 4s"), "{run}");
     assert!(run.stderr.contains("Could not resolve host: x.example"), "{run}");
-    assert!(run.stderr.contains("`mcp.servers.slow.sandbox.network: true`"), "{run}");
+    assert!(run.stderr.contains("`brynhild mcp grant slow --network`"), "{run}");
 }
 
 #[test]

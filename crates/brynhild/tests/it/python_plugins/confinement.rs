@@ -84,12 +84,10 @@ fn requested_access_is_not_granted_and_the_message_says_how() {
     });
     assert_eq!(said, wanted);
     assert!(told.contains("plugin wish asks for more than it is granted"), "{told}");
-    let file = wishing.project.config_directory().join("config.yaml");
     let line = told.lines().find(|line| line.contains("grants it")).unwrap();
-    assert!(line.contains(file.to_str().unwrap()), "{line}");
-    // The setting named in the message works.
-    let grant = line.split('`').nth(1).unwrap();
-    wishing.project.config(&format!("{grant}\n"));
+    // The command named in the message works.
+    let command: Vec<&str> = line.split('`').nth(1).unwrap().split(' ').skip(1).collect();
+    wishing.project.brynhild(&[command.as_slice(), &["--yes"]].concat()).success();
     let (said, told) = wishing.probed(&[]);
     let wanted = json!({
         "workspace": false, "own directory": false, "granted directory": true, "network": true,
@@ -166,24 +164,25 @@ fn sandbox_error_names_the_missing_grant() {
     let project = project();
     plugin(&project, "shut", &[("tools/try.py", &tool("try_it", REFUSED))]);
     let attempt = |kind: &str| exec(&project, "try_it", &json!({"k": kind}));
-    let setting = |run: &testkit::Run| {
+    let command = |run: &testkit::Run| {
         let error = super::error(run);
         let lines = run.stderr.lines().filter(|line| line.contains("runs confined"));
         assert_eq!(lines.count(), 1, "{run}");
         error.split('`').nth(3).map(str::to_owned).unwrap_or(error)
     };
-    let network = r#"plugins: {shut: {sandbox: {"network":true}}}"#;
-    assert_eq!(setting(&attempt("network")), network);
-    assert_eq!(setting(&attempt("told")), network);
-    let own = setting(&attempt("own"));
-    project.config(&format!("{own}\n"));
-    assert_eq!(output(&attempt("own")), "done");
-    // The next message includes the existing grants.
-    project.config(&format!("{}\n", setting(&attempt("project"))));
-    assert_eq!(output(&attempt("project")), "done");
+    let network = "brynhild plugin grant shut --network";
+    assert_eq!(command(&attempt("network")), network);
+    assert_eq!(command(&attempt("told")), network);
+    // Each command works, and keeps earlier grants.
+    for kind in ["own", "project"] {
+        let command = command(&attempt(kind));
+        let words: Vec<&str> = command.split(' ').skip(1).chain(["--yes"]).collect();
+        project.brynhild(&words).success();
+        assert_eq!(output(&attempt(kind)), "done");
+    }
     assert_eq!(output(&attempt("own")), "done");
     let run = project.brynhild(&["--mode", "read-only", "tools", "exec", "try_it", "--json"]);
-    assert!(!run.stdout.contains("sandbox:"), "{run}");
+    assert!(!run.stdout.contains("plugin grant"), "{run}");
 }
 
 #[test]

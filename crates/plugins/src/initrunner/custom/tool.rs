@@ -24,17 +24,17 @@ impl RoleTool {
     fn explain(&self, output: &mut ToolOutput) {
         let Some(error) = output.error.as_mut().filter(|_| !output.success) else { return };
         let says = |words: &[&str]| words.iter().any(|words| error.contains(words));
-        let key = if says(&ALONE) {
-            "network: true"
+        let flag = if says(&ALONE) {
+            "--network"
         } else if says(&SHUT) {
-            "write: [.]"
+            "--write ."
         } else {
             return;
         };
         let role = &self.role;
         *error = format!(
-            "{error}\n(the role's tools are confined; `plugins.{role}.sandbox.{key}` in the user's \
-             configuration lets them)"
+            "{error}\n(the role's tools are confined; the user can grant it with \
+             `brynhild plugin grant {role} {flag}`)"
         );
     }
 }
