@@ -26,7 +26,7 @@ pub(crate) use manage::{
     ThinkingStyle, TrustArgs,
 };
 pub(crate) use mcp::{McpAddArgs, McpCommand, McpLoginArgs, McpScope};
-pub(crate) use role::{RunArgs, RunFormat};
+pub(crate) use role::{RunArgs, RunFormat, TestArgs};
 
 /// An AI coding assistant for the terminal.
 #[derive(Debug, Parser)]
@@ -177,6 +177,8 @@ pub(crate) enum Command {
         /// The file, or its directory
         role: PathBuf,
     },
+    /// Run the cases of a test suite with a role, and check what it did
+    Test(TestArgs),
     /// Watch a whole task with the built-in model, on a copy of a small project
     Demo,
     /// Show the configuration

@@ -5,6 +5,7 @@ mod chat;
 mod config;
 mod contributions;
 mod demo;
+mod evals;
 mod grant;
 mod hooks;
 mod interactive;
@@ -101,6 +102,10 @@ fn assembly_for(global: Global, command: &Command) -> Result<Assembly, Problem> 
             return Ok(assembly);
         }
         Command::Run(args) => return role_assembly(global, args),
+        Command::Test(args) => {
+            let (role, _) = evals::files(args)?;
+            return playing(global, &role, &BTreeMap::new());
+        }
         Command::Tools(_) | Command::Mcp(_) | Command::Hooks(_) => {
             let mut assembly = Assembly::new(RunContext::read(global)?);
             trust::check_and_warn(&assembly)?;
@@ -129,9 +134,18 @@ fn assembly_for(global: Global, command: &Command) -> Result<Assembly, Problem> 
 fn role_assembly(mut global: Global, args: &RunArgs) -> Result<Assembly, Problem> {
     global.json |= args.format == Some(RunFormat::Json);
     let (path, _) = role::words(args, &global);
-    global.role_file = Some(path.clone());
+    playing(global, &path, &role::given(args)?)
+}
+
+/// The assembly of a run that plays a role.
+fn playing(
+    mut global: Global,
+    path: &Path,
+    given: &BTreeMap<String, String>,
+) -> Result<Assembly, Problem> {
+    global.role_file = Some(path.to_owned());
     let mut assembly = Assembly::new(trust::settled(RunContext::for_conversation(global)?)?);
-    crate::assemble::role::choose(&mut assembly, &path, &role::given(args)?)?;
+    crate::assemble::role::choose(&mut assembly, path, given)?;
     Ok(assembly)
 }
 
@@ -183,6 +197,7 @@ fn dispatch(assembly: &Assembly, command: Command) -> Outcome {
         Command::Chat(args) => asynchronously(chat::run(assembly, &args)),
         Command::Run(args) => asynchronously(role::run(assembly, &args)),
         Command::Validate { role } => asynchronously(role::validate(assembly, &role)),
+        Command::Test(args) => asynchronously(evals::run(assembly, &args)),
         Command::Demo => asynchronously(demo::run(assembly)),
         Command::Config { command } => config::run(assembly, command),
         Command::Api(command) => asynchronously(api::run(assembly, &command)),

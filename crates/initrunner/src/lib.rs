@@ -3,6 +3,7 @@
 
 pub mod auto_skill;
 pub mod builtin;
+pub mod evals;
 pub mod final_result;
 pub mod host;
 mod python_text;

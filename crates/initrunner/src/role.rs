@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub(crate) use fields::Fields;
-pub(crate) use shape::tools as tool_entries;
+pub(crate) use shape::{VERSION, tools as tool_entries};
 
 const FILE_LIMIT: u64 = 1 << 20;
 const MOST_FILES: usize = 1000;

@@ -1,4 +1,4 @@
-//! The flags of `run` and `init`.
+//! The flags of `run` and `test`.
 
 use std::path::PathBuf;
 
@@ -37,4 +37,25 @@ pub(crate) enum RunFormat {
     Text,
     /// Words for people
     Rich,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TestArgs {
+    /// The role's file or directory, or a suite that names its role with `role`
+    pub(crate) role: PathBuf,
+    /// The suite: a file with `kind: TestSuite`
+    #[arg(short = 's', long, value_name = "SUITE")]
+    pub(crate) suite: Option<PathBuf>,
+    /// Check the role and the suite, and ask no model
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Run only the cases with this tag
+    #[arg(long)]
+    pub(crate) tag: Option<String>,
+    /// The number of cases that run at the same time
+    #[arg(short = 'j', long, value_name = "N", default_value_t = 1)]
+    pub(crate) jobs: usize,
+    /// Write the results to this file, as JSON
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }

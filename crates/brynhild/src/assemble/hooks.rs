@@ -2,7 +2,7 @@
 
 mod changed_guards;
 mod hook_agents;
-mod models;
+pub(crate) mod models;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

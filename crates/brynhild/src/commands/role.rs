@@ -121,14 +121,14 @@ fn simulated() -> Value {
     })
 }
 
-struct RoleResult {
-    output: String,
-    error: Option<String>,
-    exit: Exit,
+pub(super) struct RoleResult {
+    pub(super) output: String,
+    pub(super) error: Option<String>,
+    pub(super) exit: Exit,
 }
 
 impl RoleResult {
-    fn new(verdict: &Verdict, role: Option<&OpenRole>) -> Self {
+    pub(super) fn new(verdict: &Verdict, role: Option<&OpenRole>) -> Self {
         let mut result = Self {
             output: verdict.response.clone(),
             error: (!verdict.errors.is_empty()).then(|| verdict.errors.join("; ")),

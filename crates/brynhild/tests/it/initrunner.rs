@@ -3,6 +3,7 @@
 mod api;
 mod builtin;
 mod delegation;
+mod evals;
 mod roles;
 mod runs;
 mod search;

@@ -146,7 +146,7 @@ fn flat(document: &Map<String, Value>, fields: &mut Fields) -> Option<Role> {
     })
 }
 
-const VERSION: &str = "initrunner/v1";
+pub(crate) const VERSION: &str = "initrunner/v1";
 
 const NAME: &str = "a name has lower-case letters, digits and hyphens, and no hyphen at its ends";
 
