@@ -146,8 +146,8 @@ fn in_block(error: &Malformed) -> Error {
     }
 }
 
-/// Puts the plain values of top-level keys in quotes, together with their indented further lines.
-/// A value that begins like a list or a mapping and is none is plain: `[from] [to]`.
+/// Puts the plain values of top-level keys in quotes, together with their further lines, which need
+/// not be indented. A value that begins like a list or a mapping and is none is plain: `[from] [to]`.
 fn quote_plain_values(block: &str) -> String {
     let mut quoted = String::with_capacity(block.len() + 16);
     let mut lines = block.lines().peekable();
@@ -162,7 +162,7 @@ fn quote_plain_values(block: &str) -> String {
             continue;
         };
         let mut value = first.trim().to_owned();
-        while let Some(more) = lines.next_if(|next| next.starts_with([' ', '\t'])) {
+        while let Some(more) = lines.next_if(|next| is_continuation(next)) {
             value.push(' ');
             value.push_str(more.trim());
         }
@@ -175,6 +175,14 @@ fn quote_plain_values(block: &str) -> String {
         };
     }
     quoted
+}
+
+/// Returns true if a line below a plain value belongs to it: it is indented, or no key begins it.
+fn is_continuation(line: &str) -> bool {
+    let is_key = line.split_once(':').is_some_and(|(key, value)| {
+        is_plain_key(key) && (value.is_empty() || value.starts_with([' ', '\t', '\r']))
+    });
+    line.starts_with([' ', '\t']) || !(is_key || line.is_empty() || line.starts_with('#'))
 }
 
 /// Returns true if each bracket that opens is closed: where one is not, more is wrong than quotes.

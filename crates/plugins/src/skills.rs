@@ -191,7 +191,10 @@ impl Search {
             for item in &offer.skills {
                 let source = format!("entry_point:{}", offer.entry_point(item));
                 match offered::read(item, &source) {
-                    Ok(skill) => self.add(skill),
+                    Ok((skill, remark)) => {
+                        self.problems.extend(remark);
+                        self.add(skill);
+                    }
                     Err(problem) => self.problems.push(problem),
                 }
             }

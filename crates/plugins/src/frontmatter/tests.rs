@@ -105,6 +105,17 @@ fn lenient_parse_quotes_values_and_reports_the_fault() {
 }
 
 #[test]
+fn lenient_parse_joins_unindented_lines() {
+    let text = "---\nname: x\ndescription: Reviews code.\nUse when: asked, or see\nhttps://e.org\n\
+                license: MIT\nallowed-tools:\n- Read\n---\nbody";
+    let document = parse(text, Reading::Lenient).unwrap();
+    let description = "Reviews code. Use when: asked, or see https://e.org";
+    assert_eq!(document.keys["description"], description);
+    assert_eq!(document.keys["license"], "MIT");
+    assert_eq!(document.keys["allowed-tools"], serde_json::json!(["Read"]));
+}
+
+#[test]
 fn lenient_parse_reads_an_invalid_list_as_text() {
     let text =
         "---\nargument-hint: [from] [to]\nneeds: [ray[data], x]\nlist: [a,\n  b]\nfor: *.rs\n---\n";

@@ -88,7 +88,7 @@ pub(super) fn parse(
         remarks.push(Problem::new(file, what, error.hint));
     }
     let name = name(&document, file, &mut remarks)?;
-    let description = description(&document, file)?;
+    let description = description(&document, file, &mut remarks)?;
     let skill = Skill {
         name,
         description: strip(&description, file, &mut remarks),
@@ -190,22 +190,38 @@ fn name(
     Ok(directory)
 }
 
-fn description(document: &Document<'_>, file: &Path) -> Result<String, Problem> {
+fn description(
+    document: &Document<'_>,
+    file: &Path,
+    remarks: &mut Vec<Problem>,
+) -> Result<String, Problem> {
     let place = document.place_of("description");
     let (what, hint) = match document.keys.get("description") {
         Some(Value::String(text)) if text.trim().is_empty() => {
             ("is empty", "say what the skill does and when to use it")
         }
-        Some(Value::String(text)) if text.chars().count() > DESCRIPTION_LIMIT => {
-            ("is longer than 1024 characters", "shorten it; details belong in the body")
+        Some(Value::String(text)) => {
+            let (text, remark) = limited(text.trim());
+            remarks.extend(remark.map(|what| Problem::new(file, place + what, SHORTEN)));
+            return Ok(text);
         }
-        Some(Value::String(text)) => return Ok(text.trim().to_owned()),
         Some(Value::Null) | None => {
             ("is missing", "add `description:` and say what the skill does and when to use it")
         }
         Some(_) => ("is not text", "put it in quotes"),
     };
     Err(Problem::new(file, format!("{place}`description` {what}"), hint))
+}
+
+pub(super) const SHORTEN: &str = "shorten it; details belong in the body";
+
+/// The part of a description that the model reads, and a remark if that is not all of it.
+pub(super) fn limited(description: &str) -> (String, Option<&'static str>) {
+    let Some((end, _)) = description.char_indices().nth(DESCRIPTION_LIMIT) else {
+        return (description.to_owned(), None);
+    };
+    let remark = "`description` is longer than 1024 characters; the model reads the first 1024";
+    (description[..end].to_owned(), Some(remark))
 }
 
 fn allowed_tools(document: &Document<'_>, file: &Path, remarks: &mut Vec<Problem>) -> Vec<String> {

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use contract::skill::Skill;
 use serde_json::Value;
 
-use super::directory::{self, DESCRIPTION_LIMIT};
+use super::directory::{self, SHORTEN};
 use crate::hidden;
 use crate::problem::Problem;
 
 /// Reads `{name, description, body, license, allowed_tools, path}`; the first keys may also lie in
-/// `frontmatter`.
-pub(super) fn read(item: &Value, source: &str) -> Result<Skill, Problem> {
+/// `frontmatter`. A remark goes with a skill of which not all is used.
+pub(super) fn read(item: &Value, source: &str) -> Result<(Skill, Option<Problem>), Problem> {
     let place = PathBuf::from(format!("<{source}>"));
     let wrong = |what: String, hint: &str| Problem::new(&place, what, hint);
     let front = item.get("frontmatter").filter(|front| front.is_object()).unwrap_or(item);
@@ -22,11 +22,12 @@ pub(super) fn read(item: &Value, source: &str) -> Result<Skill, Problem> {
         return Err(wrong(format!("the skill's name {name:?} {fault}"), hint));
     }
     let description = hidden::strip(words("description").unwrap_or_default()).text;
-    let length = description.trim().chars().count();
-    if length == 0 || length > DESCRIPTION_LIMIT {
-        let what = format!("the skill `{name}` has a description of {length} characters");
+    if description.trim().is_empty() {
+        let what = format!("the skill `{name}` has no description");
         return Err(wrong(what, "say in 1 to 1024 characters what it does and when to use it"));
     }
+    let (description, remark) = directory::limited(description.trim());
+    let remark = remark.map(|what| wrong(format!("the skill `{name}`: {what}"), SHORTEN));
     let tools = front.get("allowed-tools").or_else(|| front.get("allowed_tools"));
     let allowed_tools = match tools {
         Some(Value::String(text)) => directory::split_tools(text, directory::separates_tools),
@@ -36,15 +37,16 @@ pub(super) fn read(item: &Value, source: &str) -> Result<Skill, Problem> {
         _ => Vec::new(),
     };
     let body = item.get("body").and_then(Value::as_str).unwrap_or_default();
-    Ok(Skill {
+    let skill = Skill {
         name,
-        description: description.trim().to_owned(),
+        description,
         source: source.to_owned(),
         license: words("license").map(str::to_owned),
         allowed_tools,
         body: hidden::strip(body).text.trim().to_owned(),
         directory: item.get("path").and_then(Value::as_str).and_then(own_directory),
-    })
+    };
+    Ok((skill, remark))
 }
 
 fn own_directory(path: &str) -> Option<PathBuf> {
