@@ -33,8 +33,8 @@ use contract::text::visible;
 use serde_json::{Value, json};
 
 use crate::args::{
-    Cli, Command, ConfigCommand, Global, McpCommand, OutputFormat, PluginCommand, RunArgs,
-    RunFormat, SandboxCommand, ToolsCommand,
+    Cli, Command, CommandCommand, ConfigCommand, Global, McpCommand, OutputFormat, PluginCommand,
+    RunArgs, RunFormat, SandboxCommand, ToolsCommand,
 };
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
@@ -186,7 +186,19 @@ fn shows_contributions(command: &Command) -> bool {
     }
 }
 
+/// Returns true if a command shows so little that warnings about other plugins would hide it.
+fn is_selective(command: &Command) -> bool {
+    match command {
+        Command::Plugin { command } => matches!(command, Some(PluginCommand::Show { .. })),
+        Command::Typed(command) => matches!(command, CommandCommand::List),
+        _ => false,
+    }
+}
+
 fn dispatch(assembly: &Assembly, command: Command) -> Outcome {
+    if is_selective(&command) {
+        assembly.hold_problems();
+    }
     if shows_contributions(&command) && workers::has_packages(assembly) {
         asynchronously(async {
             workers::learn(assembly).await;

@@ -82,6 +82,8 @@ pub trait Program: Sync {
     /// Returns true if the user trusts a directory of the project.
     fn is_trusted(&self, directory: &Path) -> bool;
     fn warn(&self, text: &str);
+    /// Warns about a fault of a file.
+    fn report(&self, problem: &Problem);
     fn hint(&self, text: &str);
     fn mode(&self) -> Mode;
     /// The agents that the model can hand work to.
@@ -143,7 +145,7 @@ impl<'a> PluginEnv<'a> {
     }
 
     pub fn report(&self, problem: &Problem) {
-        self.program.warn(&format!("{problem} ({})", problem.hint));
+        self.program.report(problem);
     }
 
     pub(crate) fn report_all<'p>(&self, problems: impl IntoIterator<Item = &'p Problem>) {

@@ -13,6 +13,7 @@ use plugins::directories::Directories;
 use plugins::env::PluginCache;
 use plugins::offer::Contributions;
 use plugins::plugin_set::PluginSet;
+use plugins::problem::Problem as Fault;
 use python_host::{Host, Missing};
 use tokio::sync::OnceCell;
 use tui::theme::Theme;
@@ -84,6 +85,8 @@ struct PluginParts {
     python: OnceLock<HostedPython>,
     workers: OnceCell<Workers>,
     secrets: OnceLock<Secrets>,
+    /// Problems of plugins that wait for [`Assembly::release_problems`]; none if they are not held.
+    held_problems: Mutex<Option<Vec<Fault>>>,
 }
 
 impl Assembly {
@@ -155,6 +158,31 @@ impl Assembly {
         if warned.insert(text.to_owned()) {
             output::warning(text);
         }
+    }
+
+    /// Warns about a fault of a plugin's file, now or when held problems are released.
+    pub(crate) fn report_plugin(&self, problem: &Fault) {
+        match &mut *self.held_problems() {
+            Some(held) => held.push(problem.clone()),
+            None => output::warning(&format!("{problem} ({})", problem.hint)),
+        }
+    }
+
+    /// Holds back warnings about plugins' files until it is known which of them are of interest.
+    pub(crate) fn hold_problems(&self) {
+        self.held_problems().get_or_insert_default();
+    }
+
+    /// Warns about the held problems that are of interest, and drops the others.
+    pub(crate) fn release_problems(&self, is_wanted: impl Fn(&Path) -> bool) {
+        let held = self.held_problems().take().unwrap_or_default();
+        for problem in held.iter().filter(|problem| is_wanted(&problem.path)) {
+            self.report_plugin(problem);
+        }
+    }
+
+    fn held_problems(&self) -> MutexGuard<'_, Option<Vec<Fault>>> {
+        self.parts.held_problems.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The Claude-style plugins. The first call finds them and warns about broken ones.

@@ -17,6 +17,7 @@ use plugins::env::{PluginEntry, PluginEnv, Program, Runtime, UserSettings};
 use plugins::hooks::Pretended;
 use plugins::open_plugins::{Listed, OpenPlugins};
 use plugins::plugin::{Place, Plugin};
+use plugins::problem::Problem as Fault;
 use serde_json::{Map, Value};
 use tools::tool_search;
 
@@ -120,6 +121,10 @@ impl Program for Assembly {
 
     fn warn(&self, text: &str) {
         output::warning(text);
+    }
+
+    fn report(&self, problem: &Fault) {
+        self.report_plugin(problem);
     }
 
     fn hint(&self, text: &str) {

@@ -7,6 +7,7 @@ use contract::skill::Skill;
 use contract::text::head;
 use serde_json::{Value, json};
 
+use super::plugin::in_plugins;
 use super::{print_problems, text};
 use crate::args::{CommandCommand, ProfileCommand, SkillCommand};
 use crate::assemble;
@@ -99,6 +100,9 @@ pub(crate) async fn command(assembly: &Assembly, command: &CommandCommand) -> Ou
 
 fn list_commands(assembly: &Assembly) -> Outcome {
     let offer = Offer::with_prompts(assembly);
+    let is_of_plugin = in_plugins(assembly, &[]);
+    let is_command = |path: &Path| path.components().any(|part| part.as_os_str() == "commands");
+    assembly.release_problems(|path| is_command(path) || !is_of_plugin(path));
     offer.report();
     let data = |name: &str, description: &str, args: &str, source: &str| {
         json!({

@@ -38,7 +38,13 @@ pub(crate) async fn run(assembly: &Assembly, command: &PluginCommand) -> Outcome
         PluginCommand::Remove { name } => install::remove(assembly, name),
         PluginCommand::Marketplace(command) => install::marketplace(assembly, command).await,
         PluginCommand::List => list(assembly, &foreign(assembly).await?),
-        PluginCommand::Show { name } => show(assembly, name, &foreign(assembly).await?),
+        PluginCommand::Show { name } => {
+            let foreign = foreign(assembly).await;
+            let shown = foreign.and_then(|foreign| show(assembly, name, &foreign));
+            // Of a plugin that is not there, any problem may be the cause.
+            assembly.release_problems(|_| true);
+            shown
+        }
         PluginCommand::Validate { path } => validate(assembly, path).await,
         PluginCommand::Grant(args) => grant::plugin(assembly, args),
         PluginCommand::Paths => paths(assembly),
@@ -111,9 +117,15 @@ fn show(assembly: &Assembly, name: &str, foreign: &[Listed]) -> Outcome {
     let own = system.is_none_or(|system| system == plugins::plugin_set::OWN);
     let own = assembly.plugins().get(plain).filter(|_| own);
     let mut others = foreign.iter().filter(is_meant);
+    let release = |root: &Path| {
+        let is_of_plugin = in_plugins(assembly, foreign);
+        assembly.release_problems(|path| path.starts_with(root) || !is_of_plugin(path));
+    };
     if let Some(plugin) = own {
+        release(&plugin.root);
         show_own(assembly, plugin)?;
     } else if let Some(other) = others.next() {
+        release(Path::new(&other.path));
         show_foreign(assembly, other)?;
     } else {
         return Err(not_found(assembly, name));
@@ -122,6 +134,14 @@ fn show(assembly: &Assembly, name: &str, foreign: &[Listed]) -> Outcome {
         output::hint(&format!("`brynhild plugin show {}:{plain}` shows another", other.dialect));
     }
     Ok(Exit::Done)
+}
+
+/// Tells if a path is a part of some plugin.
+pub(super) fn in_plugins(assembly: &Assembly, foreign: &[Listed]) -> impl Fn(&Path) -> bool {
+    let places = assembly.plugin_env().plugin_directories().into_iter().map(|(place, _)| place);
+    let roots = foreign.iter().map(|it| PathBuf::from(&it.path));
+    let roots: Vec<PathBuf> = places.chain(roots.filter(|root| root.is_absolute())).collect();
+    move |path| roots.iter().any(|root| path.starts_with(root))
 }
 
 fn show_own(assembly: &Assembly, plugin: &Plugin) -> Outcome {

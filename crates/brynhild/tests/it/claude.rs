@@ -220,9 +220,12 @@ fn each_bad_plugin_is_one_message() {
     plugin(&project, "worst", &[(".claude-plugin/plugin.json", "{\"name\": 1}")]);
     plugin(&project, "bad", &[("commands/odd.md", "---\na: [\n---\n"), ("hooks/hooks.json", "[]")]);
     plugin(&project, "good", &[("commands/fine.md", "fine")]);
-    let run = project.brynhild(&["command", "list"]);
+    let commands = project.brynhild(&["command", "list"]);
+    assert!(commands.success().stdout.contains("/fine"), "{commands}");
+    assert!(commands.stderr.contains("bad/commands/odd.md"), "{commands}");
+    assert!(!commands.stderr.contains("hooks.json"), "{commands}");
+    let run = project.brynhild(&["plugin", "list"]);
     run.success();
-    assert!(run.stdout.contains("/fine"), "{run}");
     for words in [
         "worst/.claude-plugin/plugin.json: `name` is not text",
         "bad/commands/odd.md",

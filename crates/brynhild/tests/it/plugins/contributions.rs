@@ -89,6 +89,31 @@ fn missing_or_outside_rule_files_are_reported() {
     assert!(run.stderr.contains("leads outside") && !run.stdout.contains("SECRET"), "{run}");
 }
 
+#[test]
+fn long_description_loads_with_a_warning() {
+    let project = project();
+    let file = project.config_directory().join("skills/wordy/SKILL.md");
+    let words = "word ".repeat(300);
+    write(&file, &format!("---\nname: wordy\ndescription: {words}\n---\nbody\n"));
+    let run = project.brynhild(&["skill", "list", "--json"]);
+    let skills = run.success().json()["skills"].as_array().unwrap().clone();
+    let skill = skills.iter().find(|skill| skill["name"] == "wordy").unwrap();
+    assert_eq!(skill["description"].as_str().unwrap().len(), 1024);
+    assert!(run.stderr.contains("line 3: `description` is longer than 1024 characters"), "{run}");
+    let strict = project.brynhild(&["skill", "validate", file.parent().unwrap().to_str().unwrap()]);
+    assert!(strict.code(1).stderr.contains("`description` has 1499 characters"), "{strict}");
+}
+
+#[test]
+fn front_matter_with_unindented_lines_loads() {
+    let project = project();
+    let file = project.config_directory().join("skills/flat/SKILL.md");
+    write(&file, "---\nname: flat\ndescription: Reviews code: all\nof it\n---\nbody\n");
+    let run = project.brynhild(&["skill", "show", "flat", "--json"]);
+    let skill = run.success().json();
+    assert_eq!(skill["description"], "Reviews code: all of it", "{run}");
+}
+
 /// A skill that wants `touch` allowed.
 const TOUCHING: &str = "---\nname: toucher\ndescription: Touches\nallowed-tools: Bash(touch:*), Nothing(\n---\nTouch it.\n";
 
@@ -152,4 +177,38 @@ fn skill_of_an_untrusted_project_grants_nothing() {
     project.brynhild(&["trust", "--yes"]).success();
     project.brynhild(&["chat", "--mode", "ask", "go"]).success();
     assert!(project.path().join("made").exists());
+}
+
+/// Writes two plugins with a fault each, and one without; the fault is in all listings.
+fn faulty(project: &testkit::Project) {
+    let place = project.config_directory().join("plugins");
+    write(&place.join("good/plugin.yaml"), "name: good\nversion: \"1.0.0\"\ntols: [x]\n");
+    write(&place.join("other/plugin.yaml"), "name: other\nversion: \"1.0.0\"\nhoks: true\n");
+    write(&place.join("claude-one/.claude-plugin/plugin.json"), "{\"name\": \"claude-one\"}");
+    write(&place.join("claude-one/skills/x/SKILL.md"), "---\nname: x\n---\nbody\n");
+}
+
+#[test]
+fn plugin_show_warns_only_about_that_plugin() {
+    let project = project();
+    faulty(&project);
+    let run = project.brynhild(&["plugin", "show", "good"]);
+    assert!(run.success().stderr.contains("`tols`"), "{run}");
+    assert!(!run.stderr.contains("`hoks`") && !run.stderr.contains("SKILL.md"), "{run}");
+    let run = project.brynhild(&["plugin", "show", "claude-one"]);
+    assert!(run.success().stderr.contains("SKILL.md"), "{run}");
+    assert!(!run.stderr.contains("plugin.yaml"), "{run}");
+    let run = project.brynhild(&["plugin", "show", "nowhere"]);
+    assert!(run.code(1).stderr.contains("`hoks`"), "any of them may be the cause: {run}");
+}
+
+#[test]
+fn command_list_warns_only_about_commands() {
+    let project = project();
+    faulty(&project);
+    let command = project.config_directory().join("plugins/good/commands/bad.md");
+    write(&command, "---\nname: [x\n---\nbody\n");
+    let run = project.brynhild(&["command", "list"]);
+    assert!(run.success().stderr.contains("bad.md"), "{run}");
+    assert!(!run.stderr.contains("plugin.yaml") && !run.stderr.contains("SKILL.md"), "{run}");
 }
