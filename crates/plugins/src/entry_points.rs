@@ -3,7 +3,9 @@
 
 mod sites;
 
+use std::ffi::OsString;
 use std::fs;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -199,21 +201,50 @@ fn installed(site: &Path, entry: &Path) -> Option<Installed> {
     Some(Installed { package, root, summary })
 }
 
+/// The directories in which packages of the user's interpreter are developed. Only a directory that
+/// is a Python project, and not a home or above one, is opened to plugins.
+pub(crate) fn editable_projects(sites: &[PathBuf], home: Option<&Path>) -> Vec<PathBuf> {
+    let sites = sites.iter().filter(|site| installed_environment(site).is_none());
+    let entries = sites.filter_map(|site| files::entries(site, ENTRIES_LIMIT).ok());
+    let entries = entries.flat_map(|(entries, _)| entries);
+    let metadata = entries.filter(|it| it.extension().is_some_and(|it| it == "dist-info"));
+    let is_project = |directory: &PathBuf| {
+        let is_wide = home.is_some_and(|home| home.starts_with(directory));
+        let mut marks = ["pyproject.toml", "setup.py", "setup.cfg"].iter();
+        !is_wide && marks.any(|mark| directory.join(mark).is_file())
+    };
+    metadata.filter_map(|entry| editable_project(&entry)).filter(is_project).collect()
+}
+
+/// The directory in which a package is developed, as its metadata tells.
+fn editable_project(metadata: &Path) -> Option<PathBuf> {
+    let value: serde_json::Value =
+        serde_json::from_str(&text(&metadata.join("direct_url.json"))?).ok()?;
+    value["dir_info"]["editable"].as_bool().filter(|it| *it)?;
+    let path = value["url"].as_str()?.strip_prefix("file://")?;
+    Some(PathBuf::from(percent_decoded(path))).filter(|path| path.is_dir())
+}
+
+fn percent_decoded(text: &str) -> OsString {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [byte, after @ ..] = rest {
+        let code = || u8::from_str_radix(str::from_utf8(after.get(..2)?).ok()?, 16).ok();
+        let code = (*byte == b'%').then(code).flatten();
+        bytes.push(code.unwrap_or(*byte));
+        rest = if code.is_some() { &after[2..] } else { after };
+    }
+    OsString::from_vec(bytes)
+}
+
 /// Where a package's code lies: where it is developed, its own directory, or among the others.
 fn root(site: &Path, entry: &Path, package: &Package) -> PathBuf {
-    let direct = || -> Option<PathBuf> {
-        let value: serde_json::Value =
-            serde_json::from_str(&text(&entry.join("direct_url.json"))?).ok()?;
-        value["dir_info"]["editable"].as_bool().filter(|it| *it)?;
-        let path = value["url"].as_str()?.strip_prefix("file://")?;
-        Some(PathBuf::from(path)).filter(|path| path.is_dir())
-    };
     let own = || {
         let object = &package.entry_points.first()?.object;
         let module = object.split([':', '.', ' ']).next()?.trim();
         Some(site.join(module)).filter(|directory| directory.is_dir())
     };
-    direct().or_else(own).unwrap_or_else(|| site.to_path_buf())
+    editable_project(entry).or_else(own).unwrap_or_else(|| site.to_path_buf())
 }
 
 fn entry_points(text: &str) -> Vec<EntryPoint> {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::confine::{granted, home_among};
 use crate::directories::Directories;
-use crate::entry_points::installed_environment;
+use crate::entry_points::{editable_projects, installed_environment};
 use crate::fingerprint::{self, files_of, identity};
 use crate::hash::short_hash;
 use crate::plugin::{Dialect, Plugin};
@@ -31,6 +31,8 @@ pub struct Settings {
     pub is_confined: bool,
     pub surroundings: Surroundings,
     pub directories: Arc<Directories>,
+    /// The directories of packages of the interpreter that plugins share.
+    pub sites: Vec<PathBuf>,
 }
 
 impl Python {
@@ -99,7 +101,12 @@ impl PythonPlugin for PluginPython {
 
     fn profile(&self, mode: Mode) -> (Profile, Vec<String>) {
         let surroundings = &self.settings.surroundings;
-        let (profile, problems) = granted(&self.plugin, surroundings, &self.facts.data, mode);
+        let (mut profile, problems) = granted(&self.plugin, surroundings, &self.facts.data, mode);
+        // What lies in a plugin's own venv must not open other directories to it.
+        if self.facts.venv.is_none() {
+            let home = surroundings.home.as_deref();
+            profile.read.extend(editable_projects(&self.settings.sites, home));
+        }
         let words = problems.iter().map(|problem| format!("{}; {}", problem.what, problem.hint));
         (profile, words.collect())
     }

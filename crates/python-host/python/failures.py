@@ -1,5 +1,6 @@
 """Words for what went wrong in a plugin. Imports what it needs only when something did."""
 import os
+import sys
 
 _TRACEBACK_LIMIT = 20_000
 _TEXT_LIMIT = 100_000
@@ -63,16 +64,22 @@ def place(error, root):
     return found
 
 
-def hint_for(error):
-    """What the author or user can do about a failed import, if anything is known."""
+def hint_for(error, package=None):
+    """What the author or user can do about a failed import, if anything is known; `package` is the installed one."""
     if isinstance(error, ModuleNotFoundError) and error.name:
-        package = error.name.split(".")[0]
-        if package == "brynhild":
+        module = error.name.split(".")[0]
+        if module == "brynhild":
             return "Brynhild offers no module `%s` to plugins" % error.name
-        package = _PACKAGES.get(package, package)
+        needed = _PACKAGES.get(module, module)
+        if package:
+            return "install it beside the plugin with `%s -m pip install %s`, and list it among the dependencies of `%s`" % (
+                sys.executable,
+                needed,
+                package.get("name"),
+            )
         return (
             "if `%s` is a package of its own, declare it under `dependencies:` in plugin.yaml, "
-            "or install it into a virtual environment `.venv` in the plugin's directory" % package
+            "or install it into a virtual environment `.venv` in the plugin's directory" % needed
         )
     if isinstance(error, TypeError) and "abstract" in text_of(error):
         return "implement every abstract member: name, description, input_schema and execute"

@@ -131,6 +131,7 @@ impl Rig {
             is_confined: true,
             surroundings,
             directories,
+            sites: Vec::new(),
         };
         (host.clone(), Python::new(Arc::new(host), settings))
     }

@@ -41,6 +41,7 @@ impl HostedPython {
             is_confined: !assembly.is_unconfined(),
             surroundings: surroundings(assembly),
             directories: Arc::clone(assembly.directories()),
+            sites: assembly.plugin_env().sites().to_vec(),
         };
         Ok(Self { python: Python::new(Arc::new(host.clone()), settings), host })
     }

@@ -5,6 +5,7 @@
 mod broken;
 mod confinement;
 pub(crate) mod documents;
+mod editable;
 mod examples;
 mod many;
 mod packages;

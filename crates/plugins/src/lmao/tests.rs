@@ -93,6 +93,7 @@ impl Yard {
             is_confined: false,
             surroundings: surroundings(self.directory.path()),
             directories: Arc::default(),
+            sites: Vec::new(),
         };
         let python = Python::new(Arc::clone(&self.host) as _, settings);
         Lmao::open(python, vec![directory], self.conditions.clone()).await

@@ -141,7 +141,7 @@ class Adapter:
         except BaseException as error:
             if request.cancelled:
                 raise
-            result = outcome.of_exception(error)
+            result = outcome.of_exception(error, self._plugin.package)
         result["live"] = self._live(tool)
         return result
 

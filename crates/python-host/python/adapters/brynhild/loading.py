@@ -100,7 +100,7 @@ class Plugin:
         """The failure as one problem: file, line, cause, remedy."""
         file, line = place(error, self.root)
         is_told = isinstance(error, (NothingFound, NotRegular, Unloadable))
-        hint = error.hint if is_told else hint_for(error)
+        hint = error.hint if is_told else hint_for(error, self.package)
         message = str(error) if is_told else named(error)
         return problem(file or self.file_of(key), line, message, hint, "error")
 

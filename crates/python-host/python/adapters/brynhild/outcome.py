@@ -7,15 +7,15 @@ _KEYS = ("success", "output", "error")
 _MISSING = object()
 
 
-def of_exception(error):
+def of_exception(error, package=None):
     """A failed call whose error names the exception, and the remedy where one is known."""
-    hint = hint_for(error) if isinstance(error, ModuleNotFoundError) else None
+    hint = hint_for(error, package) if isinstance(error, ModuleNotFoundError) else None
     text = "%s (%s)" % (named(error), hint) if hint else named(error)
     return {"success": False, "output": "", "error": text, "traceback": traceback_of(error)}
 
 
 def of_return(value):
-    """The shape of a returned value: an object or dict with success, output, error; or a text. All else is a failure."""
+    """The shape of a returned value: an object or dict with success, output, error; a text; or nothing. All else is a failure."""
     if isinstance(value, dict):
         if any(key in value for key in _KEYS):
             return _shape(value.get("success", _MISSING), value.get("output"), value.get("error"))
