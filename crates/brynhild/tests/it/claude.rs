@@ -314,6 +314,36 @@ fn plugin_show_lists_loaded_and_ignored_parts() {
 }
 
 #[test]
+fn plugin_show_names_parts_that_do_not_run() {
+    let project = project();
+    let manifest = json!({
+        "name": "demo", "lspServers": {"gopls": {"command": "gopls"}},
+        "experimental": {"monitors": [{"name": "deploys", "command": "true"}]},
+    });
+    plugin(
+        &project,
+        "demo",
+        &[
+            (".claude-plugin/plugin.json", &manifest.to_string()),
+            (".lsp.json", r#"{"pyright": {"command": "pyright"}, "tsc": {"command": "tsc"}}"#),
+            ("output-styles/terse.md", "---\nname: terse\n---\nBe terse."),
+            ("monitors/monitors.json", r#"[{"name": "builds", "command": "true"}]"#),
+        ],
+    );
+    let shown = project.brynhild(&["plugin", "show", "demo"]);
+    shown.success();
+    for words in [
+        "ignored .lsp.json: language servers are not started (pyright, tsc)",
+        "ignored output-styles: output styles are not used (terse)",
+        "ignored monitors: monitors are not run (builds)",
+        "ignored `lspServers` in the manifest: language servers are not started (gopls)",
+        "ignored `experimental.monitors` in the manifest: monitors are not run (deploys)",
+    ] {
+        assert!(shown.stdout.contains(words), "{words}: {shown}");
+    }
+}
+
+#[test]
 fn invalid_hook_is_reported_at_the_start() {
     let command = json!([{"type": "command", "command": "exit 2"}]);
     for (hooks, wanted) in [

@@ -3,6 +3,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use contract::text::visible;
 use serde_json::{Map, Value};
 
 use crate::files::{self, Boundary};
@@ -13,6 +14,8 @@ use crate::words::Words;
 pub(crate) const FILE: &str = ".claude-plugin/plugin.json";
 
 const LIMIT: usize = 1 << 20;
+/// The most names of unused parts in one line.
+const NAMES_LIMIT: usize = 20;
 
 const KNOWN: Words = Words(
     "$schema name displayName version description author homepage repository license keywords \
@@ -25,8 +28,8 @@ const UNUSED: [(&str, &str, &str); 9] = [
     ("workflows", "workflows", "workflows are not run"),
     ("outputStyles", "output-styles", "output styles are not used"),
     ("lspServers", ".lsp.json", "language servers are not started"),
-    ("experimental", "themes", "themes are not used"),
-    ("", "monitors", "monitors are not run"),
+    ("experimental.themes", "themes", "themes are not used"),
+    ("experimental.monitors", "monitors", "monitors are not run"),
     ("channels", "", "channels are not used"),
     ("dependencies", "", "plugins that it needs have to be installed by hand"),
     ("", "bin", "its programs are not put on the search path of commands"),
@@ -125,7 +128,7 @@ fn usual(root: &Path) -> Declared {
     };
     declared.ignored.extend(UNUSED.iter().filter_map(|(_, part, why)| {
         let is_there = !part.is_empty() && root.join(part).exists();
-        is_there.then(|| format!("{part}: {why}"))
+        is_there.then(|| format!("{part}: {why}{}", listed(&names_in(root, part))))
     }));
     if root.join("CLAUDE.md").exists() {
         declared.ignored.push("CLAUDE.md: a plugin's instructions are not loaded".to_owned());
@@ -159,8 +162,12 @@ fn claude(root: &Path) -> Result<Declared, Problem> {
     for key in keys.keys().filter(|key| !KNOWN.has(key)) {
         declared.ignored.push(format!("`{key}` in the manifest: the key is not known"));
     }
-    let unused = UNUSED.iter().filter(|(key, ..)| keys.contains_key(*key));
-    declared.ignored.extend(unused.map(|(key, _, why)| format!("`{key}` in the manifest: {why}")));
+    declared.ignored.extend(UNUSED.iter().filter_map(|(key, _, why)| {
+        let (first, rest) = key.split_once('.').unwrap_or((key, ""));
+        let value = keys.get(first)?;
+        let value = if rest.is_empty() { value } else { value.get(rest)? };
+        Some(format!("`{key}` in the manifest: {why}{}", listed(&names_of(value))))
+    }));
     if root.join(super::portable::FILE).exists() {
         let what = format!("{}: {FILE} counts", super::portable::FILE);
         declared.ignored.push(what);
@@ -169,6 +176,37 @@ fn claude(root: &Path) -> Result<Declared, Problem> {
     dedupe(&mut declared.servers);
     declared.skills.dedup();
     Ok(declared)
+}
+
+/// The names of parts in a file, in a directory of files, or in a file of the directory's name.
+fn names_in(root: &Path, part: &str) -> Vec<String> {
+    let path = root.join(part);
+    let document = [path.clone(), path.join(part).with_extension("json")];
+    if let Some(value) = document.iter().find_map(|file| json(root, file).ok()) {
+        return names_of(&value);
+    }
+    let entries = files::entries(&path, NAMES_LIMIT + 1).map(|(entries, _)| entries);
+    let entries = entries.unwrap_or_default();
+    let stems = entries.iter().filter_map(|entry| entry.file_stem());
+    stems.map(|stem| stem.to_string_lossy().into_owned()).collect()
+}
+
+fn names_of(value: &Value) -> Vec<String> {
+    match value {
+        Value::Object(parts) => parts.keys().cloned().collect(),
+        Value::Array(parts) => {
+            let name = |part: &Value| part.get("name").unwrap_or(part).as_str().map(str::to_owned);
+            parts.iter().filter_map(name).collect()
+        }
+        Value::String(name) => vec![name.clone()],
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+    }
+}
+
+fn listed(names: &[String]) -> String {
+    let rest = if names.len() > NAMES_LIMIT { ", .." } else { "" };
+    let names = names.iter().take(NAMES_LIMIT).map(|name| visible(name)).collect::<Vec<_>>();
+    if names.is_empty() { String::new() } else { format!(" ({}{rest})", names.join(", ")) }
 }
 
 /// Leaves each document in once: a manifest may name the usual file.
