@@ -34,7 +34,7 @@ impl Registry {
         is_hidden: Option<IsHidden>,
     ) -> (Self, Vec<String>) {
         let mut registry = Self { is_hidden, ..Self::default() };
-        let mut clashes = Vec::new();
+        let (mut order, mut clashes) = (Vec::new(), Vec::new());
         for tool in tools {
             let spec = tool.spec();
             if let Some(taken) = registry.tools.get(&spec.name) {
@@ -50,16 +50,16 @@ impl Registry {
             let (validator, is_told) = (OnceLock::new(), AtomicBool::new(false));
             let registered = Registered { tool: Arc::clone(&tool), validator, is_told };
             registry.tools.insert(spec.name.clone(), registered);
+            order.push(tool);
         }
-        let tools = registry.tools.values().map(|entry| &entry.tool);
         let (first, later): (Vec<_>, Vec<_>) =
-            tools.cloned().partition(|tool| registry.offers(tool));
+            order.into_iter().partition(|tool| registry.offers(tool));
         registry.later = later;
         registry.specs = first.iter().map(|tool| tool.spec()).collect();
         (registry, clashes)
     }
 
-    /// The offered tools, sorted by name. Those offered later come last, for the cache of the provider.
+    /// The offered tools, in their order. Those offered later come last, for the cache of the provider.
     pub fn specs(&self) -> Arc<[Arc<ToolSpec>]> {
         let count = self.later.iter().filter(|tool| self.offers(tool)).count();
         if count == 0 {

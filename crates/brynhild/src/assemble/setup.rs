@@ -397,6 +397,10 @@ impl ToolsAndHooks {
             (tools, is_hidden, guard) = (agent.tools, agent.is_hidden, agent.guard);
             own_words = Some(agent.system);
         }
+        if role.is_none() {
+            // The order must not depend on which server answers first, for the cache of the provider.
+            tools.sort_by(|one, other| one.spec().name.cmp(&other.spec().name));
+        }
         let registry = assemble::registry(tools, is_hidden);
         let needs = HookInputs {
             root,

@@ -148,7 +148,9 @@ impl Fields {
                 return None;
             }
         }
-        match (value.get("schema"), value.get("schema_file").and_then(Value::as_str)) {
+        // InitRunner also knows the key by the name of its field.
+        let schema = value.get("schema").or_else(|| value.get("schema_"));
+        match (schema, value.get("schema_file").and_then(Value::as_str)) {
             (Some(schema @ Value::Object(_)), None) => Some(schema.clone()),
             // The file is read where the role's directory is known.
             (None | Some(Value::Null), Some(file)) => Some(Value::String(file.to_owned())),

@@ -28,7 +28,7 @@ class Results(PluginCase):
             "{'success': False, 'error': 'no'}": (False, "", "no"),
             "{'output': 7}": (True, "7", None),
             "types.SimpleNamespace(success=1, output=None, error=None)": (True, "", None),
-            "None": (False, "", "the tool returned nothing where a ToolResult belongs"),
+            "None": (True, "", None),
             "[1, 2]": (False, "[1, 2]", "the tool returned a list where a ToolResult belongs"),
             "{'a': 1}": (False, "{'a': 1}", "the tool returned a dict where a ToolResult belongs"),
             "ToolResult(True, b'\\xff!')": (True, "\ufffd!", None),

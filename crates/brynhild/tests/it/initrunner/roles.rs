@@ -393,3 +393,28 @@ fn bad_endpoint_fails_validation_and_not_the_run() {
         assert!(run.success().stdout.contains("good"), "{run}");
     }
 }
+
+#[test]
+fn schema_of_the_answer_has_an_alias() {
+    let model = ModelServer::start([Reply::text("7")]);
+    let project = project_with(&model);
+    let output = json!({"type": "json_schema", "schema_": {"type": "object"}});
+    project.file("role.yaml", format!("name: a\nprompt: x\noutput: {output}\n"));
+    let run = project.brynhild(&["validate", "role.yaml"]);
+    assert!(!run.success().stderr.contains("schema_"), "{run}");
+    project.brynhild(&["run", "role.yaml", "-p", "hi"]).code(1);
+}
+
+#[test]
+fn tools_of_a_role_are_offered_in_its_order() {
+    let model = ModelServer::start([Reply::text("done")]);
+    let project = project_with(&model);
+    let tools = "tools: [{type: filesystem, root_path: .}, {type: datetime}]";
+    project.file("role.yaml", format!("name: a\nprompt: x\n{tools}\n"));
+    project.brynhild(&["run", "role.yaml", "-p", "hi"]).success();
+    let offered = model.chats()[0].body["tools"].as_array().unwrap().clone();
+    let name = |tool: &Value| tool["function"]["name"].as_str().unwrap().to_owned();
+    let names: Vec<String> = offered.iter().map(name).collect();
+    let place = |name: &str| names.iter().position(|it| it == name);
+    assert!(place("read_file").unwrap() < place("current_time").unwrap(), "{names:?}");
+}

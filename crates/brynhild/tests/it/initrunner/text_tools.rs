@@ -37,14 +37,14 @@ fn thoughts_and_todos_last_for_one_run() {
     assert_eq!(
         names(&chats[0].body),
         [
+            "think",
             "add_todo",
             "batch_add_todos",
-            "finish_task",
-            "get_next_todo",
-            "list_todos",
-            "remove_todo",
-            "think",
             "update_todo",
+            "remove_todo",
+            "list_todos",
+            "get_next_todo",
+            "finish_task",
         ]
     );
     assert_eq!(result(&chats[1].body), "Thoughts (1):\n  1. slowly");

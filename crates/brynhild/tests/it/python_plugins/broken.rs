@@ -87,10 +87,9 @@ fn misbehaving_tool_call_has_one_result() {
     project.brynhild(&["tools", "list"]).success();
     let call = |name: &str| exec(&project, name, &json!({}));
     assert_eq!(error(&call("raises")), "ValueError: not like this");
-    for (name, what) in [("number", "a int"), ("nothing", "nothing")] {
-        let told = format!("the tool returned {what} where a ToolResult belongs");
-        assert_eq!(error(&call(name)), told);
-    }
+    let told = "the tool returned a int where a ToolResult belongs";
+    assert_eq!(error(&call("number")), told);
+    assert_eq!(output(&call("nothing")), "");
     let garbage = call("garbage");
     assert_eq!(output(&garbage), "ok");
     assert!(garbage.stderr.contains("raw") && garbage.stderr.contains("child"), "{garbage}");

@@ -23,9 +23,11 @@ def of_return(value):
         return _shape(value.success, getattr(value, "output", None), getattr(value, "error", None))
     elif isinstance(value, str):
         return _shape(True, value, None)
-    what = "nothing" if value is None else "a " + type(value).__name__
-    shown = "" if value is None else safe_repr(value)
-    return _shape(False, shown, "the tool returned %s where a ToolResult belongs" % what)
+    elif value is None:
+        # It has done its work, and the model must not have it done again.
+        return _shape(True, "", None)
+    error = "the tool returned a %s where a ToolResult belongs" % type(value).__name__
+    return _shape(False, safe_repr(value), error)
 
 
 def _shape(success, output, error):
