@@ -6,6 +6,7 @@ use ::files::path::normalize;
 use ::files::surroundings::Surroundings;
 use contract::policy::Mode;
 use files::protected::protected;
+use rustix::fs::{Access, access};
 
 use crate::plugin::{NetworkWish, Plugin, Wishes};
 
@@ -24,7 +25,9 @@ const UNSEEN: &str = "No such file or directory";
 const NO_PROGRAM: [&str; 2] = [": command not found", ": not found"];
 /// Shell messages about a variable, behind its name.
 const NO_VARIABLE: [&str; 2] = [": unbound variable", ": parameter not set"];
-const REFUSED: [&str; 2] = ["Permission denied", "Operation not permitted"];
+/// The message where no socket may be opened; it names no file.
+const NO_SOCKET: &str = "Operation not permitted";
+const REFUSED: [&str; 2] = ["Permission denied", NO_SOCKET];
 
 pub(crate) struct Around<'a> {
     pub(crate) surroundings: &'a Surroundings,
@@ -45,9 +48,9 @@ pub(crate) fn remedy(plugin: &Plugin, around: &Around<'_>, words: &str) -> Optio
     let says = |marks: &[&str]| marks.iter().any(|mark| words.contains(mark));
     let grants = &plugin.settings.grants;
     let has_no_network = grants.network == NetworkWish::None || mode == Mode::ReadOnly;
-    let is_refused = says(&REFUSED);
-    let file = (is_refused || says(&SHUT)).then(|| file(words)).flatten();
-    let (what, missing) = if has_no_network && (is_alone(words) || is_refused && file.is_none()) {
+    let file = (says(&REFUSED) || says(&SHUT)).then(|| file(words)).flatten();
+    let is_without_socket = words.contains(NO_SOCKET) && file.is_none();
+    let (what, missing) = if has_no_network && (is_alone(words) || is_without_socket) {
         ("without a network", Wishes { network: NetworkWish::All, ..Wishes::default() })
     } else if let Some(file) = file {
         let directory = directory(plugin, around, file)?;
@@ -109,6 +112,14 @@ fn unseen(plugin: &Plugin, around: &Around<'_>, words: &str) -> Option<String> {
         if path.contains('/') {
             let home = surroundings.home.as_deref()?;
             let own = around.home.as_deref().and_then(|own| Path::new(path).strip_prefix(own).ok());
+            // What it can read is missing for another reason than the sandbox.
+            let granted = plugin.settings.grants.read.iter().map(|read| surroundings.resolve(read));
+            let readable = [surroundings.workspace.clone(), plugin.root.clone()];
+            if own.is_none()
+                && readable.into_iter().chain(granted).any(|it| Path::new(path).starts_with(it))
+            {
+                return None;
+            }
             // Whether it is there is not said: who asks may not know it.
             let inside = own.or_else(|| Path::new(path).strip_prefix(home).ok())?;
             missing.read.push(Path::new("~").join(inside));
@@ -158,6 +169,10 @@ fn directory(plugin: &Plugin, around: &Around<'_>, file: &str) -> Option<PathBuf
         return (!is_kept && !around.opens_workspace).then(|| PathBuf::from("."));
     }
     let directory = if file.starts_with(&plugin.root) { &plugin.root } else { file.parent()? };
+    // A directory that the user cannot write either is not shut by the sandbox.
+    if directory.is_dir() && access(directory, Access::WRITE_OK).is_err() {
+        return None;
+    }
     let home = surroundings.home.as_deref();
     let is_wide =
         directory.components().count() < 3 || home.is_some_and(|it| it.starts_with(directory));
@@ -229,6 +244,30 @@ mod tests {
     }
 
     #[test]
+    fn missing_readable_file_gets_no_advice() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut surroundings = surroundings(directory.path());
+        surroundings.workspace = directory.path().join("home/work");
+        let mut plugin = plugin(&directory.path().join("home/plugins"), "p");
+        plugin.settings.grants.read = vec!["~/notes".into()];
+        let around = Around {
+            surroundings: &surroundings,
+            home: None,
+            opens_workspace: false,
+            mode: Mode::Normal,
+        };
+        let advice = |file: &str| {
+            let home = directory.path().join("home").display().to_string();
+            let words = format!("No such file or directory: '{home}/{file}'");
+            remedy(&plugin, &around, &words)
+        };
+        for file in ["work/x", "plugins/p/x", "notes/x"] {
+            assert_eq!(advice(file), None, "{file}");
+        }
+        assert!(advice("secret/x").is_some());
+    }
+
+    #[test]
     fn messages_of_shells_and_programs_are_recognized() {
         let granted = |what: &str| format!("brynhild plugin grant p --{what}");
         let network = granted("network");
@@ -256,6 +295,7 @@ mod tests {
             assert_eq!(grant(&format!("{error}'{file}'")), "", "{file}");
         }
         assert_eq!(grant("ValueError: no"), "");
+        assert_eq!(grant("Permission denied: ask the owner"), "");
         let all =
             Wishes { network: NetworkWish::All, write: vec![".".into()], ..Wishes::default() };
         let words = format!("{error}'out.txt'");

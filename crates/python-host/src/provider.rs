@@ -149,15 +149,19 @@ impl WorkerProvider {
         };
         let offline = kind == Failure::Unreachable && self.worker.facts().network == Network::None;
         let plugin = &self.worker.facts().name;
+        let own = &*self.worker.plugin;
+        let advice = || self.worker.host.advice(own, plugin, &fault.message);
         let hint = if offline {
             let grant = format!("`brynhild plugin grant {plugin} --network`");
-            Some(format!("the plugin has no network; {grant} grants it"))
+            advice().or(Some(format!("the plugin has no network; {grant} grants it")))
         } else if fault.datum("type").is_some_and(|it| it.ends_with("ModuleNotFoundError")) {
             let file = self.worker.facts().root.join("plugin.yaml");
-            Some(format!("name the package under `dependencies` in {}", file.display()))
+            Some(if file.exists() {
+                format!("name the package under `dependencies` in {}", file.display())
+            } else {
+                "install the package into the Python in which the plugin is installed".to_owned()
+            })
         } else {
-            let own = &*self.worker.plugin;
-            let advice = || self.worker.host.advice(own, plugin, &fault.message);
             self.unseen(&fault.message).or_else(advice)
         };
         ProviderError { kind, message: format!("{}: {}", self.settings.name, fault.message), hint }

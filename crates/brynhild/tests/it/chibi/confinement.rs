@@ -144,6 +144,19 @@ fn plugin_directory_in_the_workspace_needs_trust() {
 }
 
 #[test]
+fn missing_file_in_the_project_gets_no_grant() {
+    let project = project();
+    let body = "echo \"No such file or directory: '$CHIBI_PROJECT_ROOT/etc/hosts'\" >&2; exit 1";
+    plugin(&project, "lines", &schema("lines"), body);
+    let work = project.home().join("work");
+    fs::create_dir(&work).unwrap();
+    let args = ["tools", "exec", "lines", "--input", "{}", "--yes"];
+    let run = project.command(&args).cwd(&work).run();
+    assert!(run.code(1).stderr.contains("/home/work/etc/hosts"), "{run}");
+    assert!(!run.to_string().contains("runs confined"), "{run}");
+}
+
+#[test]
 fn sandboxed_call_names_the_missing_grant() {
     let project = project();
     let stopped = "echo 'curl: (6) Could not resolve host: example.org' >&2; exit 6";

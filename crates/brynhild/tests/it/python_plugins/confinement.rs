@@ -157,6 +157,20 @@ const REFUSED: &str = "if input['k'] == 'network':\n\
                        return ToolResult(True, 'done')";
 
 #[test]
+fn hint_grants_no_more_than_the_manifest_asks_for() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let project = project();
+    let root = plugin(&project, "shut", &[("tools/try.py", &tool("try_it", REFUSED))]);
+    let manifest = std::fs::read_to_string(root.join("plugin.yaml")).unwrap();
+    let manifest = manifest + "sandbox: {network: [api.example]}\n";
+    super::write(&root.join("plugin.yaml"), &manifest);
+    let error = super::error(&exec(&project, "try_it", &json!({"k": "told"})));
+    assert!(error.contains("`brynhild plugin grant shut`"), "{error}");
+}
+
+#[test]
 fn sandbox_error_names_the_missing_grant() {
     if !has_bubblewrap() {
         return;
