@@ -296,8 +296,11 @@ impl RunContext {
         Ok(Store::new(self.config_dir()?.join("sessions")))
     }
 
+    /// The directory of conversation logs; in that for temporary files only if no other is writable.
     pub(crate) fn log_dir(&self) -> PathBuf {
-        self.config().logging.dir.clone().unwrap_or_else(|| self.in_temp("brynhild-logs"))
+        let own = || self.writable_config_dir().map(|dir| dir.join("logs"));
+        let named = self.config().logging.dir.clone();
+        named.or_else(own).unwrap_or_else(|| self.in_temp("brynhild-logs"))
     }
 
     fn in_temp(&self, name: &str) -> PathBuf {

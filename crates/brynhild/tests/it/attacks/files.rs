@@ -192,7 +192,8 @@ fn stored_files_are_private_with_any_umask() {
     let run = super::secrets::with_open_mask(&project, &["chat", "count"], &temp);
     assert!(run.status.success(), "{run:?}");
     let mut seen = 0;
-    for directory in [project.config_directory().join("sessions"), temp] {
+    let stored = ["sessions", "logs"].map(|name| project.config_directory().join(name));
+    for directory in stored.into_iter().chain([temp]) {
         super::secrets::each_file(&directory, &mut |path| {
             let mode = fs::symlink_metadata(path).unwrap().mode();
             assert_eq!(mode & 0o077, 0, "{} has mode {mode:o}", path.display());

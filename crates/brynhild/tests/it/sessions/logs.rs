@@ -10,13 +10,24 @@ use testkit::{ModelServer, Project, Reply};
 use super::counting;
 use crate::project_with;
 
-/// A project whose temporary files, and so its logs, are its own.
+/// A project, and the directory of its logs.
 fn with_logs(server: &ModelServer) -> (Project, PathBuf) {
     let project = project_with(server);
+    let logs = project.config_directory().join("logs");
+    (project, logs)
+}
+
+#[test]
+fn logs_are_not_in_the_temporary_directory() {
+    let server = ModelServer::start([Reply::text("Hello.")]);
+    let (project, directory) = with_logs(&server);
     let temporary = project.home().join("tmp");
     fs::create_dir(&temporary).unwrap();
-    let project = project.env("TMPDIR", &temporary).env("USER", "somebody");
-    (project, temporary.join("brynhild-logs-somebody"))
+    let run = project.command(&["chat", "Hi"]).env("TMPDIR", &temporary).run();
+    run.success();
+    assert_eq!(files(&directory).len(), 1);
+    let shared = files(&temporary);
+    assert!(!shared.iter().any(|name| name.contains("logs")), "{shared:?}");
 }
 
 fn files(directory: &PathBuf) -> Vec<String> {

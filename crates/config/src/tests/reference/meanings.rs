@@ -87,10 +87,7 @@ pub(super) const MEANINGS: &[(&str, &str)] = &[
     ("sandbox.allowed_paths", "Further places that commands and tools may write"),
     ("sandbox.read_paths", "Further places that they may read"),
     ("logging.enabled", "Conversations are logged"),
-    (
-        "logging.dir",
-        "Where to; `brynhild-logs-USER` in the directory for temporary files where null",
-    ),
+    ("logging.dir", "Where to; `logs` in the configuration directory where null"),
     ("logging.level", "`debug` adds rulings; `warning` and `error` leave lesser notices out"),
     ("logging.private", "The directory is closed to others"),
     ("logging.raw_payloads", "Also log what goes over the wire, without keys; `brynhild logs raw`"),
