@@ -2,11 +2,13 @@
 //! is judged like every other, and starts processes only through the confinement that it is handed.
 //! Building reads an entry and runs nothing.
 
+mod audio;
 mod calculator;
 mod clarify;
 mod csv_analysis;
 mod datetime;
 mod directory;
+mod email;
 mod filesystem;
 mod function;
 mod git;
@@ -88,7 +90,7 @@ impl Built {
 type Build = fn(&Options<'_>, &Ground) -> Result<Built, String>;
 
 /// The types: name, keys, and what makes their tools.
-const KINDS: [(&str, &[&str], Build); 17] = [
+const KINDS: [(&str, &[&str], Build); 19] = [
     ("filesystem", &["root_path", "allowed_extensions", "read_only"], filesystem::build),
     ("http", &["base_url", "allowed_methods", "headers"], http::build),
     ("web_reader", web::KEYS, web::build_reader),
@@ -106,6 +108,8 @@ const KINDS: [(&str, &[&str], Build); 17] = [
     ("script", script::KEYS, script::build),
     ("search", search::KEYS, search::build),
     ("clarify", clarify::KEYS, clarify::build),
+    ("email", email::KEYS, email::build),
+    ("audio", audio::KEYS, audio::build),
 ];
 
 const SHARED: &[&str] = &["type", "permissions", "approval"];
@@ -244,6 +248,7 @@ mod tests {
             (json!({"type": "shell"}), vec!["run_shell"]),
             (json!({"type": "think"}), vec!["think"]),
             (json!({"type": "clarify"}), vec!["clarify"]),
+            (json!({"type": "audio"}), vec!["get_youtube_transcript", "transcribe_audio"]),
             (json!({"type": "search"}), vec!["web_search", "news_search"]),
             (json!({"type": "calculator"}), vec!["calculate"]),
             (json!({"type": "csv_analysis"}), vec!["inspect_csv", "summarize_csv", "query_csv"]),

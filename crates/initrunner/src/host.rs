@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use contract::sandbox::Child;
 use reqwest::header::HeaderMap;
 use reqwest::{Method, Url};
+use tokio::net::TcpStream;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -32,6 +33,10 @@ pub trait HttpClient: Send + Sync {
     /// Sends one request. Refuses private addresses that the user has not named, and follows no
     /// redirect. Errors are for the model.
     async fn exchange(&self, exchange: Exchange) -> Result<HttpReply, String>;
+
+    /// Opens a connection, to no private address that the user has not named. Errors are for the
+    /// model.
+    async fn connect(&self, host: &str, port: u16) -> Result<TcpStream, String>;
 
     /// A text with the values of `${NAME}`; one that is not set stays as it is written.
     fn expand(&self, text: &str) -> String;

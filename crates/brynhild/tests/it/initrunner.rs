@@ -1,8 +1,10 @@
 //! Tools and roles in the manner of InitRunner, through the shipped program.
 
 mod api;
+mod audio;
 mod builtin;
 mod delegation;
+mod email;
 mod evals;
 mod roles;
 mod runs;

@@ -43,6 +43,16 @@ pub(super) fn looks_like(text: &str) -> bool {
     beginning.starts_with("<!doctype html") || beginning.contains("<html")
 }
 
+/// The text of a piece of HTML, in one line.
+pub(super) fn plain(markup: &str) -> String {
+    if !markup.contains(['<', '&', '\n']) {
+        return markup.to_owned();
+    }
+    let Ok(base) = Url::parse("https://example.com") else { return markup.to_owned() };
+    let text = render(markup, &base, Form::Text);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 pub(super) fn render(page: &str, base: &Url, form: Form) -> String {
     let mut renderer = Renderer {
         form,

@@ -95,6 +95,9 @@ struct Search {
 impl Search {
     async fn hits(&self, args: &Value) -> Result<Vec<Hit>, String> {
         let settings = &self.settings;
+        if settings.key.expose().contains("${") {
+            return Err(String::from("the variable in `api_key` is not set"));
+        }
         let count = |key: &str, usual| args.get(key).and_then(Value::as_u64).unwrap_or(usual);
         let wanted = usize::try_from(count("num_results", 5)).unwrap_or(usize::MAX);
         let query = provider::Query {

@@ -1,6 +1,7 @@
 //! Processes, HTTP requests and questions to the user for the tools of roles.
 
 use std::io;
+use std::net::SocketAddr;
 
 use async_trait::async_trait;
 use contract::sandbox::Child;
@@ -11,6 +12,7 @@ use initrunner::host::{
 use mcp::frontend::{DialogInput, Frontend as _};
 use plugins::process;
 use plugins::rest;
+use tokio::net::{TcpStream, lookup_host};
 
 use crate::assemble::mcp::terminal::Terminal;
 
@@ -25,6 +27,19 @@ impl HttpClient for Requests {
         let text = answered.text();
         let rest::Answered { status, kind, location, .. } = answered;
         Ok(HttpReply { status, content_type: kind, location, text })
+    }
+
+    async fn connect(&self, host: &str, port: u16) -> Result<TcpStream, String> {
+        let explained = |error: &dyn std::fmt::Display| error.to_string();
+        let resolver = self.0.resolver(&format!("https://{host}:{port}"))?;
+        let addresses: Vec<SocketAddr> = if let Some(resolver) = resolver {
+            let name = host.parse().map_err(|_| format!("{host:?} is no name of a host"))?;
+            let found = resolver.resolve(name).await.map_err(|error| explained(&error))?;
+            found.map(|address| SocketAddr::new(address.ip(), port)).collect()
+        } else {
+            lookup_host((host, port)).await.map_err(|error| explained(&error))?.collect()
+        };
+        TcpStream::connect(&addresses[..]).await.map_err(|error| explained(&error))
     }
 
     fn expand(&self, text: &str) -> String {

@@ -152,7 +152,7 @@ pub(super) fn requests(assembly: &Assembly, role: &Role) -> Settings {
 
 /// Whether what requests carry may stand in variables.
 pub(super) fn may_send_variables(entry: &ToolEntry) -> bool {
-    matches!(entry.kind.as_str(), "api" | "slack" | "search")
+    matches!(entry.kind.as_str(), "api" | "email" | "search" | "slack")
 }
 
 /// One line on an entry, for people.
@@ -166,6 +166,7 @@ pub(super) fn summary(role: &Role, entry: &ToolEntry) -> String {
         "csv_analysis" | "filesystem" => &["root_path"],
         "custom" => &["module", "function"],
         "delegate" => &["agents"],
+        "email" => &["imap_host"],
         "git" => &["repo_path"],
         "http" => &["base_url"],
         "mcp" => &["command", "args", "url"],

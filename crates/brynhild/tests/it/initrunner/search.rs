@@ -101,6 +101,10 @@ fn failed_search_is_reported_without_the_key() {
     project.config("permissions: {deny: ['Host(127.0.0.1)']}\napi: {allow_private: [127.0.0.1]}\n");
     let run = exec(&project, "web_search", &json!({"query": "a"}), &["--yes"]);
     assert_eq!(run.code(1).json()["outcome"], "denied", "{run}");
+    let entry = json!({"type": "search", "provider": "brave", "api_key": "${NOT_SET_X}"});
+    project.config("api: {allow_private: [127.0.0.1]}\n").file("role.yaml", role(&json!([entry])));
+    let said = failure(&project, "web_search", &json!({"query": "a"}));
+    assert_eq!(said, "Error: search failed: the variable in `api_key` is not set");
     for (entry, wanted) in [
         (json!({"type": "search", "provider": "brave"}), "provider 'brave' requires 'api_key'"),
         (json!({"type": "search", "provider": "odd"}), "`provider: odd` is not known"),

@@ -7,7 +7,7 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, 
 use reqwest::{Method, Url};
 use serde_json::{Value, json};
 
-use crate::builtin::html::{self, Form};
+use crate::builtin::html::plain;
 use crate::host::{Exchange, HttpClient};
 
 const REPLY_LIMIT: usize = 4 << 20;
@@ -268,16 +268,6 @@ fn target(link: &str) -> Option<String> {
         "/y.js" => None,
         _ => Some(url.to_string()),
     }
-}
-
-/// The text of a piece of HTML, in one line.
-fn plain(markup: &str) -> String {
-    if !markup.contains(['<', '&', '\n']) {
-        return markup.to_owned();
-    }
-    let Ok(base) = Url::parse("https://example.com") else { return markup.to_owned() };
-    let text = html::render(markup, &base, Form::Text);
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use contract::sandbox::{
 };
 use contract::tool::{Tool, ToolContext, ToolOutput};
 use serde_json::Value;
+use tokio::net::TcpStream;
 
 use super::super::{Granted, Ground, RunNumber};
 use crate::host::{
@@ -51,6 +52,10 @@ struct NoNetwork;
 impl HttpClient for NoNetwork {
     async fn exchange(&self, exchange: Exchange) -> Result<HttpReply, String> {
         Err(format!("{} is not reachable in tests", exchange.url))
+    }
+
+    async fn connect(&self, host: &str, _: u16) -> Result<TcpStream, String> {
+        Err(format!("{host} is not reachable in tests"))
     }
 
     fn expand(&self, text: &str) -> String {
