@@ -201,8 +201,10 @@ fn provider_reads_the_credentials_of_its_instance() {
     assert!(run.success().stdout.contains("has abc"), "{run}");
     // The file of this provider is unknown before it runs.
     let run = instance("renamed");
-    let setting = run.stderr.split('`').find(|part| part.starts_with("plugins: {other:"));
-    project.config_more(&format!("{}\n", setting.unwrap_or_else(|| panic!("{run}"))));
+    let command =
+        run.stderr.split('`').find(|part| part.starts_with("brynhild plugin grant other"));
+    let words = command.unwrap_or_else(|| panic!("{run}")).split(' ').skip(1).chain(["--yes"]);
+    project.brynhild(&words.collect::<Vec<_>>()).success();
     let run = project.brynhild(&["--provider", "mine", "chat", "hi"]);
     assert!(run.success().stdout.contains("has abc"), "{run}");
 }
