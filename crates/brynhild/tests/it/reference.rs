@@ -33,82 +33,28 @@ fn command_reference_equals_the_help() {
         "# Commands\n\nWhat `--help` says, for every command. Flags under *Options* of the first one \
          are accepted by all, before and after the command's name.\n",
     );
-    let commands = [
-        "",
-        "chat",
-        "demo",
-        "config",
-        "config show",
-        "config path",
-        "api",
-        "api providers",
-        "api test",
-        "models",
-        "models list",
-        "models info",
-        "models search",
-        "models tools",
-        "models compare",
-        "models aliases",
-        "session",
-        "session list",
-        "session show",
-        "session rename",
-        "session title",
-        "session delete",
-        "session export",
-        "session search",
-        "tools",
-        "tools list",
-        "tools schema",
-        "tools exec",
-        "tools stats",
-        "plugin",
-        "plugin new",
-        "plugin test",
-        "plugin grant",
-        "logs",
-        "logs list",
-        "logs view",
-        "logs export",
-        "logs raw",
-        "agents",
-        "agents list",
-        "skill",
-        "skill list",
-        "skill show",
-        "skill validate",
-        "rules",
-        "rules show",
-        "profile",
-        "profile list",
-        "profile show",
-        "profile resolve",
-        "policy",
-        "policy check",
-        "policy explain",
-        "permissions",
-        "permissions list",
-        "permissions revoke",
-        "permissions clear",
-        "trust",
-        "untrust",
-        "sandbox",
-        "sandbox run",
-        "sandbox doctor",
-        "schema",
-        "completions",
-        "man",
-    ];
-    for command in commands {
+    // Each command, then its own.
+    let mut commands = vec![String::new()];
+    while let Some(command) = commands.pop() {
         let words: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         let run = project.brynhild(&words);
         run.success();
+        let help = own_help(&command, &run.stdout);
         let title = format!("brynhild {command}");
-        let help = own_help(command, &run.stdout);
         writeln!(page, "\n## {}\n\n```text\n{help}\n```", title.trim()).unwrap();
+        let own: Vec<String> =
+            subcommands(&run.stdout).map(|it| format!("{command} {it}")).collect();
+        commands.extend(own.into_iter().rev());
     }
     check("commands.md", &page);
+}
+
+/// The names in the list of commands of a help text.
+fn subcommands(help: &str) -> impl Iterator<Item = &str> {
+    let list = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let names = list.take_while(|line| !line.is_empty());
+    let names = names.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help")
 }
 
 /// The help of a command without the flags that all share.
