@@ -263,6 +263,8 @@ fn chibi_directory_is_searched_if_configured() {
 fn the_example_checks_messages_and_guards_commits() {
     let server = ModelServer::start([
         Reply::calls([("Bash", json!({"command": "git commit -m 'Ends with a period.'"}))]),
+        Reply::calls([("Bash", json!({"command": "git -c a=b commit --message='Ends.'"}))]),
+        Reply::calls([("Bash", json!({"command": "git commit -F message"}))]),
         Reply::text("ok"),
     ]);
     let project = project_with(&server);
@@ -270,8 +272,13 @@ fn the_example_checks_messages_and_guards_commits() {
     let example = example.display().to_string();
     let run = project.brynhild(&["--plugin-dir", &example, "chat", "--yes", "go"]);
     run.success();
-    let read = server.chats()[1].body["messages"].as_array().unwrap().last().unwrap().clone();
-    assert_eq!(read["content"], "commit message: the subject ends with a period", "{run}");
+    let ending = "commit message: the subject ends with a period";
+    let unseen = "write the message into the command: git commit -m 'MESSAGE'";
+    for (chat, expected) in [(1, ending), (2, ending), (3, unseen)] {
+        let body = server.chats()[chat].body.clone();
+        let read = body["messages"].as_array().unwrap().last().unwrap().clone();
+        assert_eq!(read["content"], expected, "{run}");
+    }
     let input = json!({"message": "Say why\n\nBecause."}).to_string();
     let exec = ["tools", "exec", "check_commit_message", "--yes", "--input", &input];
     let run = project.brynhild(&[&["--plugin-dir", &example], exec.as_slice()].concat());

@@ -370,6 +370,31 @@ fn the_example_loads_whole_from_a_named_directory() {
     assert!(skills.stdout.contains("note-taking"), "{skills}");
 }
 
+#[test]
+fn example_guard_keeps_notes_from_every_tool() {
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/plugins/claude-notes");
+    let project = project();
+    project.file("NOTES.md", "first\nsecond\n");
+    let exec = |tool: &str, input: Value| {
+        let input = input.to_string();
+        let args = ["--yes", "--plugin-dir", example, "tools", "exec", tool, "--input", &input];
+        project.brynhild(&args)
+    };
+    for (tool, input) in [
+        ("Bash", json!({"command": "rm NOTES.md"})),
+        ("Bash", json!({"command": "> NOTES.md"})),
+        ("Write", json!({"file_path": "NOTES.md", "content": "gone"})),
+        ("Edit", json!({"file_path": "NOTES.md", "old_string": "first\n", "new_string": ""})),
+    ] {
+        let run = exec(tool, input);
+        assert!(run.stderr.contains("NOTES.md is kept"), "{run}");
+    }
+    let added =
+        json!({"file_path": "NOTES.md", "old_string": "second", "new_string": "second\nthird"});
+    exec("Edit", added).success();
+    assert_eq!(project.read("NOTES.md"), "first\nsecond\nthird\n");
+}
+
 /// A file of the project that a hook wrote as JSON.
 fn printed(project: &Project, path: &str) -> Value {
     serde_json::from_str(&project.read(path)).unwrap()

@@ -266,7 +266,11 @@ fn example_guard_refuses_only_forced_pushes() {
         json_of(&project, &args)["result"]["action"].clone()
     };
     assert_eq!(result("git push --force origin main"), "block");
-    assert_eq!(result("git push -f"), "block");
+    for command in
+        ["git push -f", "git push origin +main", "git clean --force", "git -C x push -uf"]
+    {
+        assert_eq!(result(command), "block", "{command}");
+    }
     assert_eq!(result("git push --force-with-lease"), "continue");
     assert_eq!(result("git log"), "continue");
     assert_eq!(result("rm -f x"), Value::Null);

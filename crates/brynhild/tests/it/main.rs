@@ -14,6 +14,7 @@ mod configuration;
 mod crashes;
 mod demonstration;
 mod dist;
+mod example_page;
 mod faults;
 mod file_rules;
 mod friction;
