@@ -29,6 +29,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 mod tool;
+mod traceback;
 mod venv;
 mod wire;
 mod worker;
@@ -39,4 +40,4 @@ pub use host::Host;
 pub use output::Listener;
 pub use payload::write_stubs;
 pub use provider::ProviderSettings;
-pub use settings::{Missing, Settings};
+pub use settings::{Missing, Settings, Tracebacks};

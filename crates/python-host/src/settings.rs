@@ -31,6 +31,15 @@ pub struct Settings {
     pub on_output: Listener,
     /// Hears what is done for a plugin and takes time.
     pub on_progress: Listener,
+    pub tracebacks: Tracebacks,
+}
+
+/// How much of a traceback is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tracebacks {
+    /// The frames of the plugin's own files.
+    Author,
+    Whole,
 }
 
 /// How to treat declared packages that are not installed.

@@ -13,7 +13,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::description::is_object_schema;
 use crate::session::{Bounds, RequestError};
+use crate::settings::Tracebacks;
 use crate::state::plugin_key;
+use crate::traceback::author_frames;
 use crate::wire::{CANCELLED, CallResult, Live, Looked};
 use crate::worker::{Worker, WorkerError};
 
@@ -73,16 +75,25 @@ impl WorkerTool {
             ..ToolOutput::default()
         };
         let (host, source) = (&self.worker.host, &self.spec().source);
+        let show = |line: &str| (host.settings.on_output)(source, &text::visible(line));
         if !output.success
             && let words = output.error.as_ref().unwrap_or(&output.output)
             && let Some(advice) = host.advice(&*self.owner, source, words)
         {
+            if result.traceback.is_some() {
+                show(&format!("hint: {advice}"));
+            }
             let error = output.error.take().unwrap_or_default();
             output.error = Some(format!("{error}\n({advice})").trim_start().to_owned());
         }
         if let Some(words) = result.traceback {
-            for line in words.lines() {
-                (host.settings.on_output)(source, &text::visible(line));
+            let (lines, hidden) = match host.settings.tracebacks {
+                Tracebacks::Whole => (words.lines().collect(), 0),
+                Tracebacks::Author => author_frames(&words, &self.worker.facts().root),
+            };
+            lines.into_iter().for_each(show);
+            if hidden > 0 {
+                show(&format!("({hidden} frames of other files; `--verbose` shows them)"));
             }
             output.facts.insert("traceback".to_owned(), Value::String(words));
         }

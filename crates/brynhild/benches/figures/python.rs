@@ -125,6 +125,7 @@ impl Rig {
             config: serde_json::json!({}),
             on_output: Arc::new(|plugin, line| panic!("{plugin} says: {line}")),
             on_progress: Arc::new(|_, _| {}),
+            tracebacks: python_host::Tracebacks::Author,
         });
         let settings = python::Settings {
             data: base.join("data"),

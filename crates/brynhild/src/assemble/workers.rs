@@ -14,7 +14,9 @@ use plugins::offer::Offer;
 use plugins::plugin::Plugin;
 use plugins::problem::Problem as Fault;
 use plugins::python::{self, Python};
-use python_host::{Described, Host, Missing, ProviderDescription, ProviderSettings, Settings};
+use python_host::{
+    Described, Host, Missing, ProviderDescription, ProviderSettings, Settings, Tracebacks,
+};
 use serde_json::Map;
 
 use crate::assemble;
@@ -218,6 +220,11 @@ fn settings(assembly: &Assembly) -> Result<Settings, Problem> {
         config: assembly.loaded.without_secrets(),
         on_output: Arc::new(on_output),
         on_progress: Arc::new(on_progress),
+        tracebacks: if assembly.global.verbose || assembly.config().behavior.verbose {
+            Tracebacks::Whole
+        } else {
+            Tracebacks::Author
+        },
     })
 }
 

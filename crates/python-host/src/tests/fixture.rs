@@ -139,6 +139,7 @@ pub(crate) fn settings(base: &Path) -> (Settings, Heard) {
         config: json!({}),
         on_output: Arc::new(move |_, line| ear.lock().unwrap().push(line.to_owned())),
         on_progress: Arc::new(|_, _| {}),
+        tracebacks: crate::Tracebacks::Author,
     };
     (settings, heard)
 }
