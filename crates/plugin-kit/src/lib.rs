@@ -2,6 +2,7 @@
 //! plugin; the binary does, and passes in the results.
 
 pub mod case;
+pub mod compatibility;
 pub mod config_edit;
 pub mod content;
 pub mod example;

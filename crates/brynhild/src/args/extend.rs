@@ -39,6 +39,11 @@ pub(crate) enum PluginCommand {
         /// The directory, or the name of a plugin that is installed
         path: PathBuf,
     },
+    /// Report how much of a plugin works here, for a plugin of any system
+    Check {
+        /// The directory or file of the plugin
+        path: PathBuf,
+    },
     /// Grant a plugin what its manifest requests, or what the flags name, in your configuration
     Grant(GrantArgs),
     /// Print where plugins are looked for, the strongest place last

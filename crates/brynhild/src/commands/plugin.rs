@@ -1,5 +1,6 @@
 //! `plugin`: creates, lists, shows and checks plugins, and switches them on and off.
 
+mod check;
 mod fetch;
 mod install;
 mod new;
@@ -46,6 +47,7 @@ pub(crate) async fn run(assembly: &Assembly, command: &PluginCommand) -> Outcome
             shown
         }
         PluginCommand::Validate { path } => validate(assembly, path).await,
+        PluginCommand::Check { path } => check::run(assembly, path).await,
         PluginCommand::Grant(args) => grant::plugin(assembly, args),
         PluginCommand::Paths => paths(assembly),
         PluginCommand::Enable { name } => switch(assembly, name, Switch::On),

@@ -1,8 +1,10 @@
 //! The kit for authors of plugins, through the shipped program.
 
+mod check;
 mod grant;
 mod new;
 mod testing;
+mod tracebacks;
 
 use testkit::{Project, Run};
 

@@ -106,31 +106,8 @@ impl TestRun<'_> {
         Ok(())
     }
 
-    /// A run in a temporary project, with nothing of the user's configuration.
     fn stage(&self, workspace: &Workspace, global: Global) -> Result<Assembly, Problem> {
-        let mut environment = self.assembly.environment.clone();
-        environment.variables.retain(|name, _| VARIABLES.contains(&name.as_str()));
-        for (name, path) in
-            [("HOME", workspace.home()), ("BRYNHILD_PROJECT_ROOT", workspace.project())]
-        {
-            environment.variables.insert(name.to_owned(), path.display().to_string());
-        }
-        environment.home = Some(workspace.home());
-        environment.cwd = workspace.project();
-        // Nothing is read from standard input, and nobody is asked.
-        environment.terminal = Terminal { stdin: true, stdout: false, stderr: false };
-        let global = Global {
-            // A role is no plugin.
-            plugin_dir: role_file(self.root)
-                .map_or_else(|| vec![self.root.to_owned()], |_| Vec::new()),
-            yes: true,
-            verbose: self.assembly.global.verbose,
-            dangerously_skip_sandbox: self.assembly.global.dangerously_skip_sandbox,
-            ..global
-        };
-        let stage = Assembly::new(RunContext::again(global, environment)?);
-        stage.use_python(workers::quiet_host(&stage)?);
-        Ok(stage)
+        stage((self.assembly, self.root), workspace, global)
     }
 
     async fn validate(&self) -> Result<Findings, Problem> {
@@ -291,6 +268,36 @@ impl TestRun<'_> {
             self.stop = Some(exit);
         }
     }
+}
+
+/// A run in a temporary project with the plugin or role in `root`, and nothing of the user's
+/// configuration.
+pub(super) fn stage(
+    (assembly, root): (&Assembly, &Path),
+    workspace: &Workspace,
+    global: Global,
+) -> Result<Assembly, Problem> {
+    let mut environment = assembly.environment.clone();
+    environment.variables.retain(|name, _| VARIABLES.contains(&name.as_str()));
+    for (name, path) in [("HOME", workspace.home()), ("BRYNHILD_PROJECT_ROOT", workspace.project())]
+    {
+        environment.variables.insert(name.to_owned(), path.display().to_string());
+    }
+    environment.home = Some(workspace.home());
+    environment.cwd = workspace.project();
+    // Nothing is read from standard input, and nobody is asked.
+    environment.terminal = Terminal { stdin: true, stdout: false, stderr: false };
+    let global = Global {
+        // A role is no plugin.
+        plugin_dir: role_file(root).map_or_else(|| vec![root.to_owned()], |_| Vec::new()),
+        yes: true,
+        verbose: assembly.global.verbose,
+        dangerously_skip_sandbox: assembly.global.dangerously_skip_sandbox,
+        ..global
+    };
+    let stage = Assembly::new(RunContext::again(global, environment)?);
+    stage.use_python(workers::quiet_host(&stage)?);
+    Ok(stage)
 }
 
 /// The role in a directory that has no manifest of a plugin.
