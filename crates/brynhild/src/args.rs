@@ -26,7 +26,7 @@ pub(crate) use manage::{
     ThinkingStyle, TrustArgs,
 };
 pub(crate) use mcp::{McpAddArgs, McpCommand, McpLoginArgs, McpScope};
-pub(crate) use role::{RunArgs, RunFormat, TestArgs};
+pub(crate) use role::{ClearedPart, MemoryCommand, MemoryKind, RunArgs, RunFormat, TestArgs};
 
 /// An AI coding assistant for the terminal.
 #[derive(Debug, Parser)]
@@ -179,6 +179,9 @@ pub(crate) enum Command {
     },
     /// Run the cases of a test suite with a role, and check what it did
     Test(TestArgs),
+    /// Look at and manage the memory of a role
+    #[command(subcommand)]
+    Memory(MemoryCommand),
     /// Watch a whole task with the built-in model, on a copy of a small project
     Demo,
     /// Show the configuration

@@ -11,7 +11,8 @@ mod hooks;
 mod interactive;
 mod logs;
 mod mcp;
-pub(crate) mod models;
+pub(crate) mod memory;
+mod models;
 mod permissions;
 pub(crate) mod plugin;
 mod repl;
@@ -33,8 +34,8 @@ use contract::text::visible;
 use serde_json::{Value, json};
 
 use crate::args::{
-    Cli, Command, CommandCommand, ConfigCommand, Global, McpCommand, OutputFormat, PluginCommand,
-    RunArgs, RunFormat, SandboxCommand, ToolsCommand,
+    Cli, Command, CommandCommand, ConfigCommand, Global, McpCommand, MemoryCommand, OutputFormat,
+    PluginCommand, RunArgs, RunFormat, SandboxCommand, ToolsCommand,
 };
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
@@ -112,6 +113,15 @@ fn assembly_for(global: Global, command: &Command) -> Result<Assembly, Problem> 
             if let Some(path) = role_of(command) {
                 assembly.global.role_file = Some(path.to_owned());
                 crate::assemble::role::choose(&mut assembly, path, &BTreeMap::new())?;
+            }
+            return Ok(assembly);
+        }
+        Command::Memory(command) => {
+            let role_file = Some(command.role().to_owned());
+            let run = RunContext::read(Global { role_file, ..global })?;
+            let mut assembly = Assembly::new(trust::required(run)?);
+            if let MemoryCommand::Consolidate { role } = command {
+                crate::assemble::role::choose(&mut assembly, role, &BTreeMap::new())?;
             }
             return Ok(assembly);
         }
@@ -210,6 +220,7 @@ fn dispatch(assembly: &Assembly, command: Command) -> Outcome {
         Command::Run(args) => asynchronously(role::run(assembly, &args)),
         Command::Validate { role } => asynchronously(role::validate(assembly, &role)),
         Command::Test(args) => asynchronously(evals::run(assembly, &args)),
+        Command::Memory(command) => asynchronously(memory::run(assembly, &command)),
         Command::Demo => asynchronously(demo::run(assembly)),
         Command::Config { command } => config::run(assembly, command),
         Command::Api(command) => asynchronously(api::run(assembly, &command)),

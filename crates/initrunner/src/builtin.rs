@@ -14,6 +14,7 @@ mod function;
 mod git;
 mod html;
 pub(super) mod http;
+mod memory;
 mod network;
 mod options;
 mod process;
@@ -39,6 +40,7 @@ use super::role::ToolEntry;
 use crate::host::{HttpClient, ProcessRunner, UserQuestions};
 use options::Options;
 
+pub use memory::memory_tools;
 pub use network::Granted;
 pub use run_state::RunNumber;
 pub use todo::finish_task;

@@ -4,6 +4,7 @@
 
 mod fields;
 mod import_rules;
+mod memory_settings;
 mod shape;
 
 #[cfg(test)]
@@ -18,6 +19,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub(crate) use fields::Fields;
+pub use memory_settings::{Consolidation, Interval, MemorySettings};
 pub(crate) use shape::{VERSION, tools as tool_entries};
 
 const FILE_LIMIT: u64 = 1 << 20;
@@ -43,6 +45,9 @@ pub struct Role {
     pub tool_time: Option<Duration>,
     /// The rules on imports of its modules, as their worker takes them.
     pub imports: Value,
+    pub memory: Option<MemorySettings>,
+    /// True if its stores may lie outside of InitRunner's home (`restrict_db_paths: false`).
+    pub has_free_store_paths: bool,
     /// True if it stands in an envelope, which ignores keys that it does not know.
     pub is_enveloped: bool,
 }

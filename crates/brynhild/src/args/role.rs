@@ -1,8 +1,8 @@
-//! The flags of `run` and `test`.
+//! The flags of `run`, `test` and `memory`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RunArgs {
@@ -58,4 +58,82 @@ pub(crate) struct TestArgs {
     /// Write the results to this file, as JSON
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum MemoryCommand {
+    /// List memories, newest first
+    List {
+        /// The role's file, or its directory
+        role: PathBuf,
+        /// Only memories of this type
+        #[arg(long = "type", value_name = "TYPE")]
+        kind: Option<MemoryKind>,
+        /// Only memories of this category
+        #[arg(long)]
+        category: Option<String>,
+        /// At most so many
+        #[arg(long, value_name = "N", default_value_t = 20)]
+        limit: usize,
+    },
+    /// Remove memories and the prompts of sessions
+    Clear {
+        /// The role's file, or its directory
+        role: PathBuf,
+        /// Which part is removed
+        #[arg(long, value_enum, default_value = "all")]
+        what: ClearedPart,
+        /// Only memories of this type, and no sessions
+        #[arg(long = "type", value_name = "TYPE")]
+        kind: Option<MemoryKind>,
+        /// Do not ask
+        #[arg(long)]
+        force: bool,
+    },
+    /// Write all memories to a JSON file
+    Export {
+        /// The role's file, or its directory
+        role: PathBuf,
+        /// The file
+        #[arg(short, long, value_name = "FILE", default_value = "memories.json")]
+        output: PathBuf,
+    },
+    /// Add the memories of a JSON file
+    Import {
+        /// The role's file, or its directory
+        role: PathBuf,
+        /// A file that `memory export` wrote
+        file: PathBuf,
+    },
+    /// Have the model extract facts from recorded episodes
+    Consolidate {
+        /// The role's file, or its directory
+        role: PathBuf,
+    },
+}
+
+impl MemoryCommand {
+    pub(crate) fn role(&self) -> &Path {
+        match self {
+            Self::List { role, .. }
+            | Self::Clear { role, .. }
+            | Self::Export { role, .. }
+            | Self::Import { role, .. }
+            | Self::Consolidate { role } => role,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MemoryKind {
+    Semantic,
+    Episodic,
+    Procedural,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ClearedPart {
+    Sessions,
+    Memories,
+    All,
 }

@@ -1,13 +1,18 @@
 //! The provider and the model that answer.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, OnceLock};
 
 use agent::settings::{ModelFacts, Prices};
 use config::settings::{Binding, RegisteredModel};
-use contract::provider::{Model, Provider};
+use contract::message::{Entry, Message};
+use contract::provider::{
+    Delivery, Delta, Model, Provider, ProviderError, ReasoningFormat, ReasoningLevel, Request,
+};
 use contract::secret::Secret;
+use futures::StreamExt;
 use plugins::profiles::ModelProfile;
 
 use crate::assemble::assembly::Assembly;
@@ -28,6 +33,33 @@ pub(crate) struct AnsweringModel {
 impl AnsweringModel {
     pub(crate) fn keys(&self) -> Vec<Secret<String>> {
         self.choice.candidate.keys()
+    }
+
+    /// Asks one question without tools. Returns the text of the answer.
+    pub(crate) async fn ask(&self, question: &str, max_tokens: u64) -> Result<String, Problem> {
+        let text = question.to_owned();
+        let request = Request {
+            model: self.model.clone(),
+            system: Arc::from(""),
+            history: Arc::new(vec![Arc::new(Entry::new(Message::User { text }))]),
+            tools: Arc::from([]),
+            max_tokens: self.profile.min_max_tokens.unwrap_or(max_tokens).max(max_tokens),
+            temperature: None,
+            reasoning_level: ReasoningLevel::Auto,
+            reasoning_format: ReasoningFormat::Auto,
+            params: BTreeMap::new(),
+            delivery: Delivery::Streamed,
+        };
+        let failed =
+            |error: ProviderError| Problem { hint: error.hint, ..Problem::failed(error.message) };
+        let mut stream = self.provider.stream(request).await.map_err(failed)?;
+        let mut answer = String::new();
+        while let Some(delta) = stream.next().await {
+            if let Delta::Text(text) = delta.map_err(failed)? {
+                answer.push_str(&text);
+            }
+        }
+        Ok(answer.trim().to_owned())
     }
 }
 

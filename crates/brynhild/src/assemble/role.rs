@@ -8,6 +8,7 @@ mod python;
 mod reach;
 mod servers;
 mod skills;
+pub(crate) mod stores;
 mod tools;
 
 use std::collections::BTreeMap;
@@ -23,6 +24,7 @@ use files::private;
 use initrunner::auto_skill::{self, ActivateSkill};
 use initrunner::builtin::{self, RunNumber};
 use initrunner::final_result::FinalResult;
+use initrunner::memory::MemoryStore;
 use initrunner::role::{self, Finding, Guardrails, Reading, Role, Severity, ToolEntry};
 use initrunner::skill::{self, RoleSkill};
 use initrunner::variables;
@@ -39,6 +41,7 @@ use crate::output;
 use answer::AnswerCheck;
 use python::{Depth, Loaded};
 use reach::came_with_project;
+use stores::PromptRecorder;
 use tools::Brought;
 
 /// The name of a provider that a role describes itself.
@@ -66,6 +69,7 @@ pub(crate) struct OpenRole {
     added: Vec<String>,
     answer_check: Arc<AnswerCheck>,
     guards: Arc<RoleGuards>,
+    memory: Option<Arc<MemoryStore>>,
     servers: Vec<Arc<Servers>>,
     temperature: Option<f64>,
     max_tokens: Option<u64>,
@@ -116,20 +120,32 @@ pub(crate) fn named(run: &RunContext, name: &str) -> Result<PathBuf, Problem> {
     })
 }
 
+/// A role without errors, and the warnings about it.
+fn sound(assembly: &Assembly, path: &Path) -> Result<(Role, Vec<Finding>), Problem> {
+    let (file, reading) = examine(assembly, path)?;
+    let errors: Vec<String> = reading.errors().map(words).collect();
+    if let Some(role) = reading.role.filter(|_| errors.is_empty()) {
+        return Ok((role, reading.findings));
+    }
+    let text = format!("{}: {}", file.display(), errors.join("; "));
+    Err(Problem::misuse(text).hint("`brynhild validate` shows all there is to say"))
+}
+
+/// Reads a role that has no errors.
+pub(crate) fn valid(assembly: &Assembly, path: &Path) -> Result<Role, Problem> {
+    sound(assembly, path).map(|(role, _)| role)
+}
+
 /// Has this run play a role: its model answers, unless a flag names another.
 pub(crate) fn choose(
     assembly: &mut Assembly,
     path: &Path,
     given: &BTreeMap<String, String>,
 ) -> Result<(), Problem> {
-    let (file, reading) = examine(assembly, path)?;
-    let errors: Vec<String> = reading.errors().map(words).collect();
-    let Some(role) = reading.role.filter(|_| errors.is_empty()) else {
-        let text = format!("{}: {}", file.display(), errors.join("; "));
-        return Err(Problem::misuse(text).hint("`brynhild validate` shows all there is to say"));
-    };
+    let (role, findings) = sound(assembly, path)?;
+    let file = role.file.clone();
     reach::required(assembly, &role)?;
-    for finding in &reading.findings {
+    for finding in &findings {
         output::warning(&format!("{}: {}", file.display(), words(finding)));
     }
     take_variables(assembly, &role);
@@ -411,7 +427,11 @@ async fn opened(
     let finish = finish.then(|| builtin::finish_task(&tools::ground(assembly, role, &run)));
     let activate = (!found.is_empty())
         .then(|| Arc::new(ActivateSkill::new(found.clone(), tools::source(role))) as Arc<dyn Tool>);
-    for tool in finish.into_iter().chain(activate) {
+    let memory = stores::open_memory(assembly, role);
+    let remember = memory
+        .iter()
+        .flat_map(|memory| builtin::memory_tools(memory, &tools::ground(assembly, role, &run)));
+    for tool in finish.into_iter().chain(activate).chain(remember) {
         guards.add(&tool.spec(), &Guard::default().within(allowance));
         tools.push(tool);
     }
@@ -420,6 +440,7 @@ async fn opened(
         skill::prompt_block(&chosen.skills),
         auto_skill::prompt_block(&found),
     ];
+    parts.extend(memory.iter().flat_map(|memory| stores::memory_blocks(assembly, memory)));
     if let Some(schema) = &chosen.output {
         tools.push(Arc::new(FinalResult::new(schema)));
         parts.push(format!(
@@ -438,6 +459,7 @@ async fn opened(
             &run,
         )),
         guards: Arc::new(guards),
+        memory,
         allowance: Arc::clone(allowance),
         files: chosen.files(python),
         given: chosen.given.clone(),
@@ -457,7 +479,9 @@ impl OpenRole {
 
     /// What is asked at moments of its conversation.
     pub(crate) fn hooks(&self) -> Vec<Arc<dyn Hook>> {
-        vec![Arc::clone(&self.guards) as Arc<dyn Hook>, Arc::clone(&self.answer_check) as _]
+        let recorder = self.memory.iter().map(|it| Arc::new(PromptRecorder(Arc::clone(it))) as _);
+        let own = [Arc::clone(&self.guards) as Arc<dyn Hook>, Arc::clone(&self.answer_check) as _];
+        own.into_iter().chain(recorder).collect()
     }
 
     /// The role's servers.

@@ -1,11 +1,7 @@
 //! `api`: which providers there are, which one would answer and why, and whether it does.
 
-use std::sync::Arc;
 use std::time::Instant;
 
-use contract::message::{Entry, Message};
-use contract::provider::{Delivery, Delta, ReasoningFormat, ReasoningLevel, Request};
-use futures::StreamExt;
 use providers::catalog::Wire;
 use serde_json::{Value, json};
 
@@ -14,7 +10,7 @@ use crate::args::ApiCommand;
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::provider_choice::{self, Candidate, Choice, Key};
-use crate::exit::{Exit, Outcome, Problem};
+use crate::exit::{Exit, Outcome};
 use crate::output;
 
 pub(crate) async fn run(assembly: &Assembly, command: &ApiCommand) -> Outcome {
@@ -121,7 +117,7 @@ async fn test(assembly: &Assembly, live: bool) -> Outcome {
     let mut failure = None;
     if live {
         let started = Instant::now();
-        match ask(&answering).await {
+        match answering.ask("Answer with the single word: ready", 64).await {
             Ok(response) => {
                 report["status"] = json!("ok");
                 report["response"] = json!(response);
@@ -162,32 +158,4 @@ fn default_choice(assembly: &Assembly) -> Option<Choice> {
     let candidate =
         provider_choice::candidates(assembly).into_iter().find(|it| it.name == *name)?;
     Some(Choice { candidate, reason: String::new() })
-}
-
-async fn ask(answering: &assemble::answering_model::AnsweringModel) -> Result<String, Problem> {
-    let text = "Answer with the single word: ready".to_owned();
-    let request = Request {
-        model: answering.model.clone(),
-        system: Arc::from(""),
-        history: Arc::new(vec![Arc::new(Entry::new(Message::User { text }))]),
-        tools: Arc::from([]),
-        max_tokens: answering.profile.min_max_tokens.unwrap_or(64).max(64),
-        temperature: None,
-        reasoning_level: ReasoningLevel::Auto,
-        reasoning_format: ReasoningFormat::Auto,
-        params: std::collections::BTreeMap::new(),
-        delivery: Delivery::Streamed,
-    };
-    let failed = |error: contract::provider::ProviderError| Problem {
-        hint: error.hint.clone(),
-        ..Problem::failed(error.message)
-    };
-    let mut stream = answering.provider.stream(request).await.map_err(failed)?;
-    let mut answer = String::new();
-    while let Some(delta) = stream.next().await {
-        if let Delta::Text(text) = delta.map_err(failed)? {
-            answer.push_str(&text);
-        }
-    }
-    Ok(answer.trim().to_owned())
 }

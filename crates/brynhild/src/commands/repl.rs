@@ -75,7 +75,10 @@ pub(crate) async fn run_after(mut assembly: Assembly, words: Option<String>) -> 
         let mut talk =
             Talk { assembly: &assembly, answering: &answering, lines, signals, attachments };
         match talk.session(first.take(), &mut exit).await? {
-            Next::End => return Ok(exit),
+            Next::End => {
+                role::stores::end_session(&assembly, &answering).await;
+                return Ok(exit);
+            }
             Next::Model { name, session } => {
                 former = Some(assembly.global.model.replace(name));
                 go_on_with(&mut assembly, session);

@@ -6,6 +6,7 @@ mod builtin;
 mod delegation;
 mod email;
 mod evals;
+mod memory;
 mod roles;
 mod runs;
 mod search;

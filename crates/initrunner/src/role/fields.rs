@@ -56,7 +56,45 @@ impl Fields {
         self.findings.push(Finding { severity, path: path.to_owned(), message });
     }
 
-    pub(super) fn text(
+    /// A mapping, if there is one.
+    pub(crate) fn mapping<'a>(
+        &mut self,
+        value: Option<&'a Value>,
+        path: &str,
+    ) -> Option<&'a Map<String, Value>> {
+        match value? {
+            Value::Null => None,
+            Value::Object(fields) => Some(fields),
+            _ => {
+                self.error(path, "it is no mapping");
+                None
+            }
+        }
+    }
+
+    pub(crate) fn warn_unknown(&mut self, from: &Map<String, Value>, above: &str, known: &[&str]) {
+        for key in from.keys().filter(|key| !known.contains(&key.as_str())) {
+            self.warning(&format!("{above}.{key}"), "it is not known and is ignored");
+        }
+    }
+
+    pub(crate) fn flag(&mut self, from: &Map<String, Value>, path: &str, usual: bool) -> bool {
+        match from.get(last(path)) {
+            None | Some(Value::Null) => usual,
+            Some(Value::Bool(flag)) => *flag,
+            Some(_) => {
+                self.error(path, "it is neither true nor false");
+                usual
+            }
+        }
+    }
+
+    /// A whole number of at least 1.
+    pub(crate) fn size(&mut self, from: &Map<String, Value>, path: &str) -> Option<usize> {
+        self.count(from, path, (1, u64::MAX)).and_then(|size| usize::try_from(size).ok())
+    }
+
+    pub(crate) fn text(
         &mut self,
         from: &Map<String, Value>,
         key: &str,
@@ -85,7 +123,7 @@ impl Fields {
         self.text(from, key, above)
     }
 
-    pub(super) fn texts(&mut self, from: &Map<String, Value>, key: &str) -> Vec<String> {
+    pub(crate) fn texts(&mut self, from: &Map<String, Value>, key: &str) -> Vec<String> {
         let items = match from.get(key) {
             None | Some(Value::Null) => return Vec::new(),
             Some(Value::Array(items)) => items,

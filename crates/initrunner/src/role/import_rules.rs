@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::role::Fields;
 
-const COUNTED: &[&str] = &["allowed_custom_modules", "blocked_custom_modules"];
+const COUNTED: &[&str] = &["allowed_custom_modules", "blocked_custom_modules", "restrict_db_paths"];
 
 const CONFINED: &[&str] = &[
     "audit_hooks_enabled",
@@ -51,4 +51,10 @@ pub(crate) fn read(value: Option<&Value>, fields: &mut Fields) -> Value {
     };
     let allowed = names("allowed_custom_modules").unwrap_or_default();
     json!({"allowed": allowed, "blocked": names("blocked_custom_modules")})
+}
+
+/// Returns true if `security.tools.restrict_db_paths` is false.
+pub(crate) fn has_free_store_paths(security: Option<&Value>, fields: &mut Fields) -> bool {
+    let tools = security.and_then(|security| security.get("tools")?.as_object());
+    tools.is_some_and(|tools| !fields.flag(tools, "security.tools.restrict_db_paths", true))
 }

@@ -62,6 +62,7 @@ spec:
   model: {provider: openai, name: gpt-5-mini, temperature: 0.1, max_tokens: 100}
   tools: [{type: datetime}]
   memory: {max_sessions: 3}
+  sinks: [{type: file}]
   triggers: [{type: cron, schedule: '* * * * *'}]
   unknown: 1
 ";
@@ -72,8 +73,8 @@ spec:
         said(yaml),
         [
             "warning spec.unknown: it is not known and is ignored",
-            "warning memory: it is not supported and does nothing here",
             "warning triggers: it is not supported and does nothing here",
+            "warning sinks: it is not supported and does nothing here",
         ]
     );
 }

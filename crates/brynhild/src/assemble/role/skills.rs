@@ -8,7 +8,7 @@ use initrunner::role::{Finding, Role, Severity, ToolEntry};
 use initrunner::skill::{self, RoleSkill, SkillDocument};
 use plugins::frontmatter;
 
-use super::{ChosenRole, reach};
+use super::{ChosenRole, reach, stores};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::workers;
@@ -62,10 +62,7 @@ pub(super) fn automatic(assembly: &Assembly, chosen: &ChosenRole) -> Vec<AutoSki
     }
     let environment = &assembly.environment;
     let home = |below: &str| environment.home.iter().map(|home| home.join(below)).next();
-    let data = environment.variable("INITRUNNER_HOME").map(PathBuf::from);
-    let data =
-        data.or_else(|| Some(Path::new(environment.variable("XDG_DATA_HOME")?).join("initrunner")));
-    let data = data.or_else(|| home(".initrunner"));
+    let data = stores::initrunner_home(assembly);
     let named = environment.variable("INITRUNNER_SKILL_DIR").map(PathBuf::from);
     let own = [named, home(".agents/skills"), data.map(|data| data.join("skills"))];
     let own: Vec<PathBuf> = own.into_iter().flatten().collect();

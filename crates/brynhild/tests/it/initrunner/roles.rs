@@ -238,11 +238,11 @@ fn validate_reports_errors_and_unsupported_keys() {
     let project = project();
     project.file(
         "good.yaml",
-        role("https://example.com", "memory: {max_sessions: 1}\ntriggers: [{type: cron}]\n"),
+        role("https://example.com", "sinks: [{type: file}]\ntriggers: [{type: cron}]\n"),
     );
     let run = project.brynhild(&["validate", "good.yaml"]);
     assert!(run.success().stdout.contains("Valid"), "{run}");
-    for key in ["memory", "triggers"] {
+    for key in ["sinks", "triggers"] {
         let wanted = format!("{key}: it is not supported and does nothing here");
         assert!(run.stderr.contains(&wanted), "{run}");
     }
@@ -281,9 +281,9 @@ fn role_on_the_command_line_uses_its_model() {
 #[test]
 fn validate_reports_empty_mappings_and_versions() {
     let project = crate::project();
-    project.file("on.yaml", "name: on\nprompt: x\nmemory: {}\nautonomy: {}\ntriggers: []\n");
+    project.file("on.yaml", "name: on\nprompt: x\ndaemon: {}\nautonomy: {}\ntriggers: []\n");
     let run = project.brynhild(&["validate", "on.yaml"]);
-    for key in ["memory", "autonomy"] {
+    for key in ["daemon", "autonomy"] {
         assert!(run.success().stderr.contains(&format!("{key}: it is not supported")), "{run}");
     }
     assert!(!run.stderr.contains("triggers"), "{run}");

@@ -1,0 +1,123 @@
+//! The stores of a role in InitRunner's home directory: its memory.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use contract::hook::{Hook, HookContext, HookError, HookReply, Moment, WordsVerdict};
+use initrunner::memory::MemoryStore;
+use initrunner::role::{Interval, Role};
+use initrunner::store::StoreHome;
+
+use super::reach::came_with_project;
+use crate::assemble::answering_model::AnsweringModel;
+use crate::assemble::assembly::Assembly;
+use crate::assemble::run_context::RunContext;
+use crate::exit::Problem;
+use crate::output;
+
+/// Tokens of an answer with consolidated facts.
+const CONSOLIDATION_TOKENS: u64 = 4096;
+
+/// InitRunner's directory of data; none if the user has no home.
+pub(super) fn initrunner_home(run: &RunContext) -> Option<PathBuf> {
+    let variable = |name| run.environment.variable(name).map(Path::new);
+    let named = variable("INITRUNNER_HOME").map(Path::to_owned);
+    let data = || variable("XDG_DATA_HOME").map(|data| data.join("initrunner"));
+    named.or_else(data).or_else(|| Some(run.environment.home.as_ref()?.join(".initrunner")))
+}
+
+fn store_home(assembly: &Assembly, role: &Role) -> Result<StoreHome, String> {
+    let directory =
+        initrunner_home(assembly).ok_or("there is no home directory; set INITRUNNER_HOME")?;
+    // A role that came with a project does not decide which files of the user are written.
+    let is_restricted = !role.has_free_store_paths || came_with_project(assembly, role);
+    Ok(StoreHome { directory: assembly.environment.cwd.join(directory), is_restricted })
+}
+
+/// Opens the memory of a role that has one.
+pub(crate) fn memory(assembly: &Assembly, role: &Role) -> Result<Option<MemoryStore>, String> {
+    let Some(settings) = &role.memory else { return Ok(None) };
+    MemoryStore::open(settings, &role.name, &store_home(assembly, role)?).map(Some)
+}
+
+/// The memory of a role that is played; a warning if it cannot be used.
+pub(super) fn open_memory(assembly: &Assembly, role: &Role) -> Option<Arc<MemoryStore>> {
+    warned("memory", memory(assembly, role)).flatten().map(Arc::new)
+}
+
+/// The parts of the system prompt that come from a memory.
+pub(super) fn memory_blocks(run: &RunContext, memory: &MemoryStore) -> [String; 2] {
+    let global = &run.global;
+    let named = global.resume.clone().filter(|id| id != "last");
+    let recalled = if global.continue_last || global.resume.is_some() {
+        let session = named.map_or_else(|| memory.latest_session(), |id| Ok(Some(id)));
+        session.and_then(|it| it.map_or(Ok(String::new()), |id| memory.recalled_block(&id)))
+    } else {
+        Ok(String::new())
+    };
+    [memory.procedures_block(), recalled].map(|block| warned("memory", block).unwrap_or_default())
+}
+
+fn warned<T>(part: &str, result: Result<T, String>) -> Option<T> {
+    result.map_err(|what| output::warning(&format!("the role's {part} is not used: {what}"))).ok()
+}
+
+/// Makes facts of the open events of a memory. Returns how many events and facts there were.
+pub(crate) async fn consolidate(
+    assembly: &Assembly,
+    answering: &AnsweringModel,
+    memory: &MemoryStore,
+) -> Result<(usize, usize), Problem> {
+    let Some((prompt, episodes)) = memory.consolidation_prompt().map_err(Problem::failed)? else {
+        return Ok((0, 0));
+    };
+    let role = assembly.role.as_ref().map(|chosen| &chosen.role);
+    let settings = role.and_then(|role| role.memory.as_ref()?.consolidation.as_ref());
+    let other = settings.and_then(|settings| settings.model.as_deref());
+    let other = other.map(|name| name.rsplit_once(':').map_or(name, |(_, name)| name));
+    let other = other
+        .and_then(|name| crate::assemble::answering_model::with_model(assembly, answering, name));
+    let answer = other.as_ref().unwrap_or(answering).ask(&prompt, CONSOLIDATION_TOKENS).await?;
+    let facts = memory.store_consolidated(&answer, &episodes).map_err(Problem::failed)?;
+    Ok((episodes.len(), facts))
+}
+
+/// Consolidates the memory of the chosen role at the end of an interactive session, if it is to be. A
+/// failure is a warning.
+pub(crate) async fn end_session(assembly: &Assembly, answering: &AnsweringModel) {
+    let Some(role) = assembly.role.as_ref().map(|chosen| &chosen.role) else { return };
+    let settings = role.memory.as_ref().and_then(|memory| memory.consolidation.as_ref());
+    if settings.is_none_or(|settings| settings.interval != Interval::AfterSession) {
+        return;
+    }
+    let Some(memory) = open_memory(assembly, role) else { return };
+    if let Err(problem) = consolidate(assembly, answering, &memory).await {
+        output::warning(&format!("the role's memory was not consolidated: {}", problem.message()));
+    }
+}
+
+/// Saves the prompts of a session, by which a resumed one recalls memories.
+pub(super) struct PromptRecorder(pub(super) Arc<MemoryStore>);
+
+#[async_trait]
+impl Hook for PromptRecorder {
+    fn name(&self) -> &'static str {
+        "the role's memory"
+    }
+
+    fn wants(&self, moment: Moment) -> bool {
+        moment == Moment::BeforePrompt
+    }
+
+    async fn before_prompt(
+        &self,
+        context: &HookContext,
+        prompt: &str,
+    ) -> Result<HookReply<WordsVerdict>, HookError> {
+        if context.within.is_none() {
+            self.0.save_prompt(context.session.as_str(), prompt).map_err(HookError)?;
+        }
+        Ok(WordsVerdict::Keep.into())
+    }
+}
