@@ -113,10 +113,10 @@ async fn of_role(stage: &Assembly, file: &Path) -> Result<Compatibility, Problem
         ..Compatibility::default()
     };
     for finding in &reading.findings {
-        let words = role::words(finding);
+        let text = role::words(finding);
         match finding.severity {
-            Severity::Warning => report.partly.push(words),
-            Severity::Error | Severity::Loss => report.fails.push(words),
+            Severity::Warning => report.partly.push(text),
+            Severity::Error | Severity::Loss => report.fails.push(text),
         }
     }
     Ok(report)
