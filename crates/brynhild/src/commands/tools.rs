@@ -41,7 +41,9 @@ pub(crate) async fn run(assembly: &Assembly, command: &ToolsCommand) -> Outcome 
 async fn list(assembly: &Assembly, whole: bool) -> Outcome {
     let registry = setup::known_tools(assembly, ToolListing::List).await?;
     let (mut data, mut rows) = (Vec::new(), Vec::new());
-    for spec in registry.specs().iter() {
+    let mut specs = registry.specs().to_vec();
+    specs.sort_by(|one, other| one.name.cmp(&other.name));
+    for spec in specs {
         data.push(json!({
             "name": spec.name,
             "description": spec.description,
@@ -70,7 +72,8 @@ pub(super) fn call(name: &str, args: Value) -> ToolCall {
 
 fn find<'a>(specs: &'a [Arc<ToolSpec>], name: &str) -> Result<&'a ToolSpec, Problem> {
     specs.iter().find(|spec| spec.name == name).map(AsRef::as_ref).ok_or_else(|| {
-        let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
+        let mut names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
+        names.sort_unstable();
         Problem::failed(format!("Tool '{name}' not found. Available: {}", names.join(", ")))
     })
 }
