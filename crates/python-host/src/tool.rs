@@ -80,9 +80,6 @@ impl WorkerTool {
             && let words = output.error.as_ref().unwrap_or(&output.output)
             && let Some(advice) = host.advice(&*self.owner, source, words)
         {
-            if result.traceback.is_some() {
-                show(&format!("hint: {advice}"));
-            }
             let error = output.error.take().unwrap_or_default();
             output.error = Some(format!("{error}\n({advice})").trim_start().to_owned());
         }

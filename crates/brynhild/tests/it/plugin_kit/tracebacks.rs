@@ -22,7 +22,7 @@ fn traceback_has_the_hint_first_and_own_frames_only() {
     let lines: Vec<&str> =
         run.code(1).stderr.lines().filter_map(|it| it.strip_prefix("plugin greeter: ")).collect();
     let at = |words: &str| lines.iter().position(|line| line.contains(words));
-    let (hint, frame) = (at("hint: the plugin `greeter` runs confined"), at("greeter.py"));
+    let (hint, frame) = (at("the plugin `greeter` runs confined"), at("greeter.py"));
     assert!(hint.is_some() && hint < frame, "{run}");
     assert!(at("lib/python").is_none(), "{run}");
     assert!(at("frames of other files; `--verbose` shows them").is_some(), "{run}");
