@@ -17,6 +17,7 @@ mod permissions;
 pub(crate) mod plugin;
 mod repl;
 mod role;
+mod role_runner;
 mod sandbox;
 mod schema;
 pub(crate) mod session;

@@ -32,6 +32,11 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
+    /// Returns true if a signal ended the program.
+    pub(crate) fn is_signal(self) -> bool {
+        matches!(self, Self::HungUp | Self::Interrupted | Self::Quit | Self::Terminated)
+    }
+
     /// The number.
     pub(crate) fn code(self) -> u8 {
         match self {

@@ -8,6 +8,7 @@ use files::yaml;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::host::RoleRun;
 use crate::role;
 
 /// The answer of a dry run without an expected output.
@@ -123,21 +124,6 @@ pub enum Assertion {
 fn yes() -> bool {
     true
 }
-
-/// What happened in the run of a case.
-#[derive(Clone, Debug, Default)]
-pub struct CaseRun {
-    pub output: String,
-    pub error: Option<String>,
-    /// The calls, in order, with their arguments.
-    pub calls: Vec<(String, Value)>,
-    pub input_tokens: u64,
-    pub output_tokens: u64,
-    pub reasoning_tokens: u64,
-    pub duration_ms: u64,
-    pub is_dry: bool,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Checked {
     #[serde(rename = "type")]
@@ -149,7 +135,7 @@ pub struct Checked {
 /// The result of a case.
 pub struct CaseResult {
     pub name: String,
-    pub run: CaseRun,
+    pub run: RoleRun,
     pub checked: Vec<Checked>,
 }
 
@@ -207,12 +193,12 @@ impl Assertion {
     }
 
     /// Checks a run; `judged` are the reply of the judge for `llm_judge`.
-    pub fn check(&self, run: &CaseRun, judged: Option<&str>) -> Checked {
+    pub fn check(&self, run: &RoleRun, judged: Option<&str>) -> Checked {
         let (passed, message) = self.outcome(run, judged);
         Checked { kind: self.kind(), passed, message }
     }
 
-    fn outcome(&self, run: &CaseRun, judged: Option<&str>) -> (bool, String) {
+    fn outcome(&self, run: &RoleRun, judged: Option<&str>) -> (bool, String) {
         let names: Vec<&str> = run.calls.iter().map(|(name, _)| name.as_str()).collect();
         let within = |is_within| if is_within { "within" } else { "exceeded" };
         match self {
@@ -385,7 +371,7 @@ impl CaseResult {
 /// The results of a suite as one object; `timestamp` is the present time.
 pub fn report(suite: &str, timestamp: &str, results: &[CaseResult]) -> Value {
     let passed = results.iter().filter(|it| it.passed()).count();
-    let sum = |of: fn(&CaseRun) -> u64| results.iter().map(|it| of(&it.run)).sum::<u64>();
+    let sum = |of: fn(&RoleRun) -> u64| results.iter().map(|it| of(&it.run)).sum::<u64>();
     json!({
         "suite_name": suite,
         "timestamp": timestamp,
@@ -404,15 +390,15 @@ pub fn report(suite: &str, timestamp: &str, results: &[CaseResult]) -> Value {
 mod tests {
     use super::*;
 
-    fn run() -> CaseRun {
+    fn run() -> RoleRun {
         let call = |name: &str| (name.to_owned(), json!({"path": "a.txt"}));
-        CaseRun {
+        RoleRun {
             output: "The answer is 42.".to_owned(),
             calls: vec![call("read_file"), call("recall"), call("read_file")],
             input_tokens: 90,
             output_tokens: 10,
             duration_ms: 5,
-            ..CaseRun::default()
+            ..RoleRun::default()
         }
     }
 

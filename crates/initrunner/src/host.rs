@@ -7,9 +7,12 @@ use async_trait::async_trait;
 use contract::sandbox::Child;
 use reqwest::header::HeaderMap;
 use reqwest::{Method, Url};
+use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+use crate::role::Role;
 
 pub struct Exchange {
     pub method: Method,
@@ -84,4 +87,38 @@ pub enum UserAnswer {
 pub trait UserQuestions: Send + Sync {
     /// Asks the user for a text. Dropped if that takes too long.
     async fn ask(&self, question: &str) -> UserAnswer;
+}
+
+/// The result of one prompt to a role.
+#[derive(Clone, Debug, Default)]
+pub struct RoleRun {
+    pub output: String,
+    pub error: Option<String>,
+    /// The calls, in order, with their arguments.
+    pub calls: Vec<(String, Value)>,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub reasoning_tokens: u64,
+    pub duration_ms: u64,
+    /// True if no model was asked.
+    pub is_dry: bool,
+    /// True if the user stopped it; nothing may follow.
+    pub is_interrupted: bool,
+}
+
+#[async_trait(?Send)]
+pub trait RoleRunner {
+    /// Opens a conversation with a role, which may be made in memory.
+    async fn open(&self, role: Role) -> Result<Box<dyn RoleConversation>, String>;
+
+    /// Asks a model without tools; the run's own model where none is named.
+    async fn ask(&self, model: Option<&str>, prompt: &str) -> Result<String, String>;
+}
+
+#[async_trait(?Send)]
+pub trait RoleConversation {
+    /// Sends a prompt and waits for the end of the turn. The history goes on.
+    async fn run(&mut self, prompt: &str) -> RoleRun;
+
+    async fn close(self: Box<Self>);
 }

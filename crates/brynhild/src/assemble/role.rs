@@ -84,16 +84,22 @@ pub(crate) fn examine(assembly: &Assembly, path: &Path) -> Result<(PathBuf, Read
     })?;
     let mut reading = role::read(&file);
     if let Some(role) = &reading.role {
-        let mut findings = Vec::new();
-        let skills = skills::named(assembly, role, &mut findings);
-        answer::schema(assembly, role, &mut findings);
-        let entries = role.tools.iter().chain(skills.iter().flat_map(|skill| &skill.tools));
-        for (index, entry) in entries.enumerate() {
-            findings.extend(tools::check(assembly, role, (&python::entry_place(index), entry)));
-        }
+        let findings = check(assembly, role);
         reading.findings.extend(findings);
     }
     Ok((file, reading))
+}
+
+/// The findings about a role's skills, schema and tools.
+pub(crate) fn check(assembly: &Assembly, role: &Role) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let skills = skills::named(assembly, role, &mut findings);
+    answer::schema(assembly, role, &mut findings);
+    let entries = role.tools.iter().chain(skills.iter().flat_map(|skill| &skill.tools));
+    for (index, entry) in entries.enumerate() {
+        findings.extend(tools::check(assembly, role, (&python::entry_place(index), entry)));
+    }
+    findings
 }
 
 /// The file of a role that was named: a path, or a name among the user's own.
@@ -143,11 +149,25 @@ pub(crate) fn choose(
     given: &BTreeMap<String, String>,
 ) -> Result<(), Problem> {
     let (role, findings) = sound(assembly, path)?;
-    let file = role.file.clone();
     reach::required(assembly, &role)?;
     for finding in &findings {
-        output::warning(&format!("{}: {}", file.display(), words(finding)));
+        output::warning(&format!("{}: {}", role.file.display(), words(finding)));
     }
+    choose_with(assembly, role, given)
+}
+
+/// Has this run play a role that was read before, and whose findings the user has seen.
+pub(crate) fn choose_read(assembly: &mut Assembly, role: Role) -> Result<(), Problem> {
+    reach::required(assembly, &role)?;
+    choose_with(assembly, role, &BTreeMap::new())
+}
+
+fn choose_with(
+    assembly: &mut Assembly,
+    role: Role,
+    given: &BTreeMap<String, String>,
+) -> Result<(), Problem> {
+    let file = role.file.clone();
     take_variables(assembly, &role);
     let environment = &assembly.environment.variables;
     let prompt = variables::filled(&role.prompt, role.variables.as_ref(), given, environment)

@@ -1,26 +1,18 @@
 //! `test`: runs the cases of a suite with a role, and checks what the role did.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Instant;
 
-use contract::event::Input;
 use contract::id::Timestamp;
 use files::private::{self, Durability};
 use futures::{StreamExt as _, TryStreamExt as _};
-use initrunner::evals::{self, Assertion, Case, CaseResult, CaseRun, Suite};
-use plugins::hooks::Ask as _;
+use initrunner::evals::{self, Assertion, Case, CaseResult, Suite};
+use initrunner::host::{RoleRun, RoleRunner as _};
 
-use super::chat::OpenConversation;
-use super::role::RoleResult;
-use crate::args::{ChatArgs, TestArgs};
-use crate::assemble;
-use crate::assemble::answering_model::AnsweringModel;
+use super::role_runner::Runner;
+use crate::args::TestArgs;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::hooks::models::Models;
 use crate::assemble::role;
 use crate::exit::{Exit, Outcome, Problem};
-use crate::frontends::quiet::Quiet;
 use crate::output;
 
 /// The role and the suite that the arguments name. A suite may name its role, or lie beside it.
@@ -45,14 +37,13 @@ pub(super) async fn run(assembly: &Assembly, args: &TestArgs) -> Outcome {
     if suite.cases.is_empty() {
         return Err(Problem::misuse("no case has this tag"));
     }
-    let answering = if args.dry_run {
+    let runner = if args.dry_run {
         role::rehearse(assembly).await?;
         None
     } else {
-        Some(Arc::new(assemble::answering_model::answering(assembly).await?))
+        Some(Runner::new(assembly).await?)
     };
-    let work: Vec<_> =
-        suite.cases.iter().map(|case| tried(assembly, answering.as_ref(), case)).collect();
+    let work: Vec<_> = suite.cases.iter().map(|case| tried(runner.as_ref(), case)).collect();
     let results: Vec<CaseResult> =
         futures::stream::iter(work).buffered(args.jobs.max(1)).try_collect().await?;
     let report = evals::report(&suite.name, &Timestamp::now().to_string(), &results);
@@ -69,72 +60,40 @@ pub(super) async fn run(assembly: &Assembly, args: &TestArgs) -> Outcome {
     Ok(if is_passed { Exit::Done } else { Exit::Failed })
 }
 
-async fn tried(
-    assembly: &Assembly,
-    answering: Option<&Arc<AnsweringModel>>,
-    case: &Case,
-) -> Result<CaseResult, Problem> {
-    let run = match answering {
-        Some(answering) => play(assembly, answering, case).await?,
+async fn tried(runner: Option<&Runner<'_>>, case: &Case) -> Result<CaseResult, Problem> {
+    let run = match runner {
+        Some(runner) => {
+            let mut conversation = runner.open_chosen().await?;
+            let run = conversation.run(&case.prompt).await;
+            conversation.close().await;
+            run
+        }
         None => simulated(case),
     };
     let mut checked = Vec::new();
     for assertion in &case.assertions {
-        let judged = judged(answering.map(Arc::as_ref), assertion, case, &run).await;
+        let judged = judged(runner, assertion, case, &run).await;
         checked.push(assertion.check(&run, judged.as_deref()));
     }
     Ok(CaseResult { name: case.name.clone(), run, checked })
 }
 
-async fn play(
-    assembly: &Assembly,
-    answering: &Arc<AnsweringModel>,
-    case: &Case,
-) -> Result<CaseRun, Problem> {
-    let started = Instant::now();
-    let chat = ChatArgs { no_save: true, ..ChatArgs::default() };
-    let (opened, ()) =
-        OpenConversation::open(assembly, &chat, Arc::clone(answering), |_, _| ()).await?;
-    let role = opened.role.clone();
-    let verdict = opened.run(Input::Prompt(case.prompt.clone()), &mut Quiet::new(assembly)).await?;
-    let result = RoleResult::new(&verdict, role.as_deref());
-    let failed = || format!("the run ended with exit code {}", result.exit.code());
-    let error = match result.exit {
-        Exit::Done => None,
-        _ => Some(result.error.clone().unwrap_or_else(failed)),
-    };
-    let usage = &verdict.usage;
-    Ok(CaseRun {
-        output: result.output,
-        error,
-        calls: verdict.calls.iter().map(|it| (it.name.clone(), it.args.clone())).collect(),
-        input_tokens: usage.input_tokens,
-        output_tokens: usage.output_tokens,
-        reasoning_tokens: usage.reasoning_tokens.unwrap_or_default(),
-        duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        is_dry: false,
-    })
-}
-
-fn simulated(case: &Case) -> CaseRun {
+fn simulated(case: &Case) -> RoleRun {
     let output = case.expected_output.clone().unwrap_or_else(|| evals::SIMULATED.to_owned());
-    CaseRun { output, is_dry: true, ..CaseRun::default() }
+    RoleRun { output, is_dry: true, ..RoleRun::default() }
 }
 
 /// The reply of a judge, where an assertion needs one. A judge of another provider is not asked: the
 /// role's own model judges.
 async fn judged(
-    answering: Option<&AnsweringModel>,
+    runner: Option<&Runner<'_>>,
     assertion: &Assertion,
     case: &Case,
-    run: &CaseRun,
+    run: &RoleRun,
 ) -> Option<String> {
     let Assertion::LlmJudge { criteria, model } = assertion else { return None };
-    let answering = answering?;
-    let own = format!("{}:", answering.provider.name());
-    let model = model.as_deref().and_then(|model| model.strip_prefix(&own));
     let prompt = evals::judge_prompt(&case.prompt, &run.output, criteria);
-    match Models::new(answering).ask(model, &prompt).await {
+    match runner?.ask(model.as_deref(), &prompt).await {
         Ok(reply) => Some(reply),
         Err(why) => {
             output::warning(&format!("the judge of {} did not answer: {why}", case.name));
