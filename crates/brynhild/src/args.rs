@@ -21,12 +21,14 @@ pub(crate) use look::{
     ToolsCommand,
 };
 pub(crate) use manage::{
-    AuditCommand, ExportFormat, PermissionsCommand, PolicyCommand, ProfileCommand, RulesCommand,
-    SandboxCommand, SandboxProfile, SessionCommand, SkillCommand, StatsArgs, StatsOrder,
-    ThinkingStyle, TrustArgs,
+    AuditCommand, AuditExportArgs, ExportFormat, PermissionsCommand, PolicyCommand, ProfileCommand,
+    RulesCommand, SandboxCommand, SandboxProfile, SessionCommand, SkillCommand, StatsArgs,
+    StatsOrder, ThinkingStyle, TrustArgs,
 };
 pub(crate) use mcp::{McpAddArgs, McpCommand, McpLoginArgs, McpScope};
-pub(crate) use role::{ClearedPart, MemoryCommand, MemoryKind, RunArgs, RunFormat, TestArgs};
+pub(crate) use role::{
+    ApproveArgs, ClearedPart, MemoryCommand, MemoryKind, RunArgs, RunAudit, RunFormat, TestArgs,
+};
 
 /// An AI coding assistant for the terminal.
 #[derive(Debug, Parser)]
@@ -75,6 +77,9 @@ pub(crate) struct Global {
     // The role file that the command names, which trusts its directory for this run.
     #[arg(skip)]
     pub(crate) role_file: Option<PathBuf>,
+    // The database of a role's runs.
+    #[arg(skip)]
+    pub(crate) run_audit: RunAudit,
     /// The model profile to use
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) profile: Option<String>,
@@ -182,6 +187,14 @@ pub(crate) enum Command {
     /// Look at and manage the memory of a role
     #[command(subcommand)]
     Memory(MemoryCommand),
+    /// List the calls of paused runs that wait for approval
+    Pending {
+        /// At most so many
+        #[arg(long, value_name = "N", default_value_t = 100)]
+        limit: usize,
+    },
+    /// Decide the calls of a paused run, and continue it
+    Approve(ApproveArgs),
     /// Watch a whole task with the built-in model, on a copy of a small project
     Demo,
     /// Show the configuration
@@ -247,7 +260,7 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Option<PermissionsCommand>,
     },
-    /// Look at what was decided: trust, permissions, answers, denials
+    /// Look at decisions (trust, permissions, answers, denials) and at the runs of roles
     Audit {
         #[command(subcommand)]
         command: Option<AuditCommand>,

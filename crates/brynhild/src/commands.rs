@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod api;
+mod approvals;
 mod chat;
 mod config;
 mod contributions;
@@ -36,7 +37,7 @@ use serde_json::{Value, json};
 
 use crate::args::{
     Cli, Command, CommandCommand, ConfigCommand, Global, McpCommand, MemoryCommand, OutputFormat,
-    PluginCommand, RunArgs, RunFormat, SandboxCommand, ToolsCommand,
+    PluginCommand, RunArgs, RunAudit, RunFormat, SandboxCommand, ToolsCommand,
 };
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
@@ -104,7 +105,13 @@ fn assembly_for(global: Global, command: &Command) -> Result<Assembly, Problem> 
             return Ok(assembly);
         }
         Command::Run(args) => return role_assembly(global, args),
+        Command::Approve(args) => {
+            let (global, path, calls) = approvals::paused(global, args)?;
+            let variables = calls.into_iter().next().map(|call| call.variables);
+            return playing(global, &path, &variables.unwrap_or_default());
+        }
         Command::Test(args) => {
+            let global = Global { run_audit: RunAudit::Off, ..global };
             let (role, _) = evals::files(args)?;
             return playing(global, &role, &BTreeMap::new());
         }
@@ -144,6 +151,7 @@ fn assembly_for(global: Global, command: &Command) -> Result<Assembly, Problem> 
 
 fn role_assembly(mut global: Global, args: &RunArgs) -> Result<Assembly, Problem> {
     global.json |= args.format == Some(RunFormat::Json);
+    global.run_audit = args.run_audit();
     let (path, _) = role::words(args, &global);
     playing(global, &path, &role::given(args)?)
 }
@@ -222,6 +230,8 @@ fn dispatch(assembly: &Assembly, command: Command) -> Outcome {
         Command::Validate { role } => asynchronously(role::validate(assembly, &role)),
         Command::Test(args) => asynchronously(evals::run(assembly, &args)),
         Command::Memory(command) => asynchronously(memory::run(assembly, &command)),
+        Command::Pending { limit } => approvals::pending(assembly, limit),
+        Command::Approve(args) => asynchronously(approvals::approve(assembly, &args)),
         Command::Demo => asynchronously(demo::run(assembly)),
         Command::Config { command } => config::run(assembly, command),
         Command::Api(command) => asynchronously(api::run(assembly, &command)),

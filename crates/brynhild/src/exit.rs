@@ -19,6 +19,8 @@ pub(crate) enum Exit {
     Limited,
     /// The terminal went away (SIGHUP).
     HungUp,
+    /// The run of a role waits for approvals.
+    Paused,
     /// The user stopped it (SIGINT).
     Interrupted,
     /// The user wanted it gone (SIGQUIT).
@@ -42,7 +44,7 @@ impl Exit {
         match self {
             Self::Done => 0,
             Self::Failed => 1,
-            Self::Misuse => 2,
+            Self::Misuse | Self::Paused => 2,
             Self::PermissionNeeded => 3,
             Self::Unsafe => 4,
             Self::Limited => 5,

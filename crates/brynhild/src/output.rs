@@ -69,6 +69,12 @@ impl<W: io::Write> io::Write for EscapingWriter<W> {
     }
 }
 
+/// Writes a line to standard error.
+pub(crate) fn note(text: &str) {
+    // A closed standard error is ignored.
+    let _ = writeln!(io::stderr().lock(), "{}", visible(text));
+}
+
 pub(crate) fn warning(text: &str) {
     about("warning", text);
 }

@@ -255,6 +255,11 @@ impl RoleGuards {
             self.0.entry(tool.name.clone()).or_insert_with(|| guard.clone());
         }
     }
+
+    /// Returns true if the calls of a tool need approval each time.
+    pub fn asks(&self, tool: &str) -> bool {
+        self.0.get(tool).is_some_and(|guard| guard.asks)
+    }
 }
 
 #[async_trait]

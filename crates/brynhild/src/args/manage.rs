@@ -203,12 +203,49 @@ pub(crate) enum PolicyCommand {
     },
 }
 
-#[derive(Clone, Copy, Debug, Subcommand)]
+#[derive(Clone, Debug, Subcommand)]
 pub(crate) enum AuditCommand {
     /// List it, oldest first (the default)
     List,
-    /// Find out whether a line was changed or removed; exit code 1 if so
+    /// Find out whether a decision or a run was changed or removed; exit code 1 if so
+    #[command(alias = "verify-chain")]
     Verify,
+    /// Print the recorded runs of roles, newest first
+    Export(AuditExportArgs),
+    /// Remove the recorded runs of roles that are older
+    Prune {
+        /// The age in days
+        #[arg(long, value_name = "N", default_value_t = 90)]
+        days: u32,
+    },
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct AuditExportArgs {
+    /// The form of the output
+    #[arg(short = 'f', long, value_name = "FORMAT", default_value = "json", value_parser = ["json", "csv"])]
+    pub(crate) format: String,
+    /// Write to this file
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Only runs of this agent
+    #[arg(long)]
+    pub(crate) agent: Option<String>,
+    /// Only this run
+    #[arg(long, value_name = "ID")]
+    pub(crate) run_id: Option<String>,
+    /// Only runs that were started so
+    #[arg(long, value_name = "TYPE")]
+    pub(crate) trigger_type: Option<String>,
+    /// Only runs from this time on, such as 2026-01-31
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+    /// Only runs until this time
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(crate) limit: usize,
 }
 
 #[derive(Debug, Subcommand)]

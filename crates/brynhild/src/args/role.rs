@@ -1,4 +1,4 @@
-//! The flags of `run`, `test` and `memory`.
+//! The flags of `run`, `test`, `memory` and `approve`.
 
 use std::path::{Path, PathBuf};
 
@@ -22,6 +22,12 @@ pub(crate) struct RunArgs {
     /// A value for `{{NAME}}` in the role's prompt
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) var: Vec<String>,
+    /// Record the run in this database
+    #[arg(long, value_name = "FILE", conflicts_with = "no_audit")]
+    pub(crate) audit_db: Option<PathBuf>,
+    /// Record nothing about the run; it cannot be paused then
+    #[arg(long)]
+    pub(crate) no_audit: bool,
     /// The form of the answer
     #[arg(short = 'f', long, value_name = "FORMAT")]
     pub(crate) format: Option<RunFormat>,
@@ -136,4 +142,43 @@ pub(crate) enum ClearedPart {
     Sessions,
     Memories,
     All,
+}
+
+/// The database that records the runs of roles.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum RunAudit {
+    /// `audit.db` in InitRunner's home directory.
+    #[default]
+    Usual,
+    File(PathBuf),
+    Off,
+}
+
+impl RunArgs {
+    pub(crate) fn run_audit(&self) -> RunAudit {
+        match &self.audit_db {
+            _ if self.no_audit => RunAudit::Off,
+            Some(file) => RunAudit::File(file.clone()),
+            None => RunAudit::Usual,
+        }
+    }
+}
+
+#[derive(Args, Clone, Debug)]
+#[command(group = clap::ArgGroup::new("calls").required(true))]
+pub(crate) struct ApproveArgs {
+    /// The id of the run, as `pending` shows it
+    pub(crate) run_id: String,
+    /// Decide all calls that wait
+    #[arg(long, group = "calls")]
+    pub(crate) all: bool,
+    /// Decide this call; the others of the run are denied
+    #[arg(long, value_name = "ID", group = "calls")]
+    pub(crate) tool_call_id: Option<String>,
+    /// Deny instead of approving
+    #[arg(long)]
+    pub(crate) deny: bool,
+    /// The name that is recorded with the decision
+    #[arg(long, value_name = "NAME", default_value = "cli")]
+    pub(crate) resolved_by: String,
 }

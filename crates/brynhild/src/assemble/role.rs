@@ -3,6 +3,7 @@
 pub(crate) mod answer;
 mod delegate;
 mod host;
+mod model;
 pub(crate) mod persona;
 mod python;
 mod reach;
@@ -17,7 +18,6 @@ use std::sync::Arc;
 
 use ::mcp::Servers;
 use agent::settings::{Bound, Budget, Settings, Span};
-use config::settings::Instance;
 use contract::hook::Hook;
 use contract::tool::Tool;
 use files::private;
@@ -34,7 +34,6 @@ use serde_json::Value;
 use crate::assemble;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::provider_choice::{self, Key};
 use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 use crate::output;
@@ -43,9 +42,6 @@ use python::{Depth, Loaded};
 use reach::came_with_project;
 use stores::PromptRecorder;
 use tools::Brought;
-
-/// The name of a provider that a role describes itself.
-const OWN_PROVIDER: &str = "role";
 
 /// A role that was read and whose variables have values.
 #[derive(Clone)]
@@ -172,7 +168,7 @@ fn choose_with(
     let environment = &assembly.environment.variables;
     let prompt = variables::filled(&role.prompt, role.variables.as_ref(), given, environment)
         .map_err(|what| Problem::misuse(format!("{}: {what}", file.display())))?;
-    choose_model(assembly, &role);
+    model::choose(assembly, &role);
     let mut findings = Vec::new();
     let skills = skills::named(assembly, &role, &mut findings);
     let output = answer::schema(assembly, &role, &mut findings);
@@ -238,6 +234,10 @@ impl ChosenRole {
         };
         self.role.tools.extend(modules.iter().map(entry));
         self.added = modules;
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.role.name
     }
 
     /// What it may cost.
@@ -504,6 +504,16 @@ impl OpenRole {
         own.into_iter().chain(recorder).collect()
     }
 
+    /// The guards of its tools.
+    pub(crate) fn guards(&self) -> Arc<RoleGuards> {
+        Arc::clone(&self.guards)
+    }
+
+    /// The values of its variables.
+    pub(crate) fn given(&self) -> &BTreeMap<String, String> {
+        &self.given
+    }
+
     /// The role's servers.
     pub(crate) fn servers(&self) -> &[Arc<Servers>] {
         &self.servers
@@ -544,49 +554,6 @@ impl OpenRole {
 /// Puts a limit where there is none, or a higher one.
 fn lower<T: PartialOrd>(own: &mut Option<Bound<T>>, limit: Bound<T>) {
     *own = Some(Bound::lower_of(own.take(), limit));
-}
-
-fn choose_model(assembly: &mut Assembly, role: &Role) {
-    let wish = &role.model;
-    if assembly.typed.is_none() {
-        assembly.typed = Some((assembly.global.provider.clone(), assembly.global.model.clone()));
-    }
-    let address = assembly.global.provider.is_none().then(|| reach::address(assembly, role));
-    if let Some(address) = address.flatten() {
-        let instance = Instance {
-            kind: String::from("openai"),
-            enabled: true,
-            base_url: Some(address),
-            cache_ttl: 3600,
-            default_model: wish.name.clone(),
-            api_key_env: wish.api_key_env.clone(),
-            credentials_path: None,
-            headers: BTreeMap::new(),
-            extra: serde_json::Map::new(),
-        };
-        assembly.loaded.config.providers.instances.insert(OWN_PROVIDER.to_owned(), instance);
-        assembly.global.provider = Some(OWN_PROVIDER.to_owned());
-        return;
-    }
-    let Some(provider) = &wish.provider else {
-        assembly.global.model = assembly.global.model.take().or_else(|| wish.name.clone());
-        return;
-    };
-    if assembly.global.provider.as_ref().is_some_and(|named| named != provider) {
-        return;
-    }
-    let candidates = provider_choice::candidates(assembly);
-    let candidate = candidates.iter().find(|candidate| candidate.name == *provider);
-    let can_answer =
-        candidate.is_some_and(|it| !matches!(it.key, Key::Missing { .. } | Key::Broken { .. }));
-    let may_come = || candidate.is_none() && provider_choice::may_come(assembly, provider);
-    if !can_answer && assembly.global.provider.is_none() && !may_come() {
-        let why = if candidate.is_some() { "has no key" } else { "is not known here" };
-        output::warning(&format!("the role's provider {provider} {why}; the usual one answers"));
-        return;
-    }
-    assembly.global.provider = Some(provider.clone());
-    assembly.global.model = assembly.global.model.take().or_else(|| wish.name.clone());
 }
 
 fn error(path: &str, message: String) -> Finding {

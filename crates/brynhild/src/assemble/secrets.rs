@@ -42,6 +42,12 @@ impl Secrets {
         Self { variables: keys(&mut own.chain(files)), configured: keys(&mut configured) }
     }
 
+    /// A text with `[REDACTED]` in their place.
+    pub(crate) fn redacted(&self, text: &str) -> String {
+        let keys = self.variables.iter().chain(&self.configured).map(Secret::expose);
+        keys.fold(text.to_owned(), |text, key| text.replace(key.as_str(), "[REDACTED]"))
+    }
+
     /// Returns true if a text has one of them.
     pub(crate) fn are_in(&self, text: &str) -> bool {
         let is_word = |key: &str| {

@@ -34,7 +34,7 @@ use crate::assemble::hooks::{self, HookAgentInputs, HookAgents, HookInputs};
 use crate::assemble::prompt_facts::PromptFacts;
 use crate::assemble::role::{self, OpenRole, persona};
 use crate::assemble::run_context::RunContext;
-use crate::assemble::session_choice::ChosenSession;
+use crate::assemble::session_choice::{ChosenSession, SessionStorage};
 use crate::assemble::skill_grants::Grants;
 use crate::assemble::{self, Knowledge, audit, mcp, permissions, plugin_env, subagents, undo};
 use crate::exit::Problem;
@@ -353,9 +353,11 @@ pub(crate) struct Opening {
 
 pub(crate) fn beginning(assembly: &Assembly, root: &Path, chosen: ChosenSession) -> Opening {
     let snapshots = undo::saved_snapshots(assembly, root, &chosen);
-    let ChosenSession { id, history, notices, log, .. } = chosen;
+    let saved = (chosen.storage == SessionStorage::Saved).then_some(&chosen.id);
+    let audited = role::stores::audited(assembly, saved, Arc::clone(&chosen.log));
+    let ChosenSession { id, history, notices, .. } = chosen;
     let beginning = Beginning { session: id, history, notices, share: Share::Whole };
-    Opening { log, beginning, snapshots }
+    Opening { log: audited, beginning, snapshots }
 }
 
 impl ToolsAndHooks {

@@ -101,7 +101,7 @@ pub(crate) async fn run(assembly: &Assembly, args: &ChatArgs) -> Outcome {
     warn_of_missing_theme(assembly);
     let log = log(assembly, args)?;
     let mut view = view(assembly, assembly.global.verbose, opened.storage, prompt.as_json());
-    let mut tee = Tee { view: view.as_mut(), log, kept: before };
+    let mut tee = Tee { view: view.as_mut(), log, kept: before, approvals: None };
     let shown = opened.run(Input::Prompt(prompt.content), &mut tee).await;
     let verdict =
         shown.map_err(|error| anyhow::Error::from(error).context("cannot show the answer"))?;

@@ -1,18 +1,23 @@
 //! `permissions`, `policy` and `audit`: lists and revokes remembered permissions, explains how a
 //! call would be judged without running it, and shows the record of decisions.
 
+use std::io::Write as _;
+
 use ::tui::masks::unmasked;
 use contract::policy::{Decision, Reason, Ruling};
 use contract::sandbox::Access;
 use contract::tool::Plan;
+use initrunner::audit::RunFilter;
 use serde_json::{Value, json};
 
 use super::json_input;
-use crate::args::{AuditCommand, PermissionsCommand, PolicyCommand};
+use crate::args::{AuditCommand, AuditExportArgs, PermissionsCommand, PolicyCommand};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::audit::{Audit, Entry};
+use crate::assemble::named_file;
 use crate::assemble::permissions;
 use crate::assemble::permissions::remembered::{Remembered, RememberedRules};
+use crate::assemble::role::stores;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::setup::{self, ToolListing};
 use crate::exit::{Exit, Outcome, Problem};
@@ -154,7 +159,7 @@ fn word(decision: Decision) -> &'static str {
 }
 
 pub(crate) fn audit(run: &RunContext, command: Option<AuditCommand>) -> Outcome {
-    let (entries, problems) = Audit::new(run.config_dir()?).read().map_err(Problem::misuse)?;
+    let (entries, mut problems) = Audit::new(run.config_dir()?).read().map_err(Problem::misuse)?;
     match command.unwrap_or(AuditCommand::List) {
         AuditCommand::List if entries.is_empty() => {
             run.report(&entries, "Nothing was decided yet.")
@@ -167,9 +172,16 @@ pub(crate) fn audit(run: &RunContext, command: Option<AuditCommand>) -> Outcome 
             run.report(&entries, table(entries.iter().map(row)))
         }
         AuditCommand::Verify => {
-            let data = json!({"entries": entries.len(), "problems": problems});
+            let recorded = stores::recorded(run).map_err(Problem::failed)?;
+            let verified = recorded.map(|store| store.verify()).transpose();
+            let (runs, changed) = verified.map_err(Problem::failed)?.unwrap_or_default();
+            let text = |row: usize| format!("run {row} of the roles was changed, or one before it");
+            problems.extend(changed.map(text));
+            let data = json!({"entries": entries.len(), "runs": runs, "problems": problems});
             if problems.is_empty() {
-                return run.report(&data, format_args!("{} entries, none changed", entries.len()));
+                let and_runs = if runs == 0 { String::new() } else { format!(" and {runs} runs") };
+                let text = format!("{} entries{and_runs}, none changed", entries.len());
+                return run.report(&data, text);
             }
             run.report(&data, "")?;
             for problem in problems.iter().filter(|_| !run.wants_json()) {
@@ -177,5 +189,31 @@ pub(crate) fn audit(run: &RunContext, command: Option<AuditCommand>) -> Outcome 
             }
             Ok(Exit::Failed)
         }
+        AuditCommand::Export(args) => export(run, args),
+        AuditCommand::Prune { days } => {
+            let recorded = stores::recorded(run).map_err(Problem::failed)?;
+            let removed = recorded.map(|store| store.prune(days)).transpose();
+            let removed = removed.map_err(Problem::failed)?.unwrap_or_default();
+            run.report(&json!({"removed": removed}), format!("Removed {removed} runs."))
+        }
     }
+}
+
+fn export(run: &RunContext, args: AuditExportArgs) -> Outcome {
+    let AuditExportArgs { format, output, agent, run_id, trigger_type, since, until, limit } = args;
+    let filter = RunFilter { agent, run_id, trigger_type, since, until, limit };
+    let recorded = stores::recorded(run).map_err(Problem::failed)?;
+    let records = recorded.map(|store| store.runs(&filter)).transpose();
+    let records = records.map_err(Problem::failed)?.unwrap_or_default();
+    let text = match format.as_str() {
+        "csv" => initrunner::audit::csv(&records).map_err(Problem::failed)?,
+        _ => serde_json::to_string_pretty(&records)? + "\n",
+    };
+    let Some(path) = output else {
+        output::line(text.trim_end())?;
+        return Ok(Exit::Done);
+    };
+    named_file::create(run, &path)?.write_all(text.as_bytes())?;
+    let text = format!("Exported {} runs to {}.", records.len(), path.display());
+    run.report(&json!({"exported": records.len(), "path": path}), text)
 }

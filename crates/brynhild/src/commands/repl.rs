@@ -193,7 +193,12 @@ impl Talk<'_> {
         let mut session = Session {
             opened,
             watch,
-            view: Tee { view: view.as_mut(), log: chat::log(assembly, &args)?, kept: before },
+            view: Tee {
+                view: view.as_mut(),
+                log: chat::log(assembly, &args)?,
+                kept: before,
+                approvals: None,
+            },
             usage: Usage::default(),
             mode: assembly.mode(),
             has_begun,

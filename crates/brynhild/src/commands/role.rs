@@ -10,6 +10,7 @@ use initrunner::final_result;
 use initrunner::role::Severity;
 use serde_json::{Value, json};
 
+use super::approvals;
 use super::chat::OpenConversation;
 use crate::args::{ChatArgs, Global, RunArgs};
 use crate::assemble;
@@ -56,12 +57,21 @@ pub(crate) fn given(args: &RunArgs) -> Result<BTreeMap<String, String>, Problem>
 pub(crate) async fn run(assembly: &Assembly, args: &RunArgs) -> Outcome {
     let (_, said) = words(args, &assembly.global);
     let prompt = prompt(assembly, &said).await?;
-    let wants_json = assembly.wants_json();
     if args.dry_run {
         role::rehearse(assembly).await?;
         return assembly.report(&simulated(), SIMULATED);
     }
-    let started = Instant::now();
+    play(assembly, prompt, Vec::new()).await
+}
+
+/// Sends a prompt to the chosen role and prints the result. `decided` holds tool, arguments and
+/// decision of calls that waited for approval.
+pub(super) async fn play(
+    assembly: &Assembly,
+    prompt: String,
+    decided: Vec<(String, Value, bool)>,
+) -> Outcome {
+    let (wants_json, started) = (assembly.wants_json(), Instant::now());
     let answering = Arc::new(assemble::answering_model::answering(assembly).await?);
     let chat = ChatArgs::default();
     let (opened, ()) = OpenConversation::open(assembly, &chat, answering, |_, _| ()).await?;
@@ -73,11 +83,25 @@ pub(crate) async fn run(assembly: &Assembly, args: &RunArgs) -> Outcome {
     } else {
         super::chat::view(assembly, assembly.global.verbose, opened.storage, Value::Null)
     };
-    let mut tee = Tee { view: view.as_mut(), log, kept: None };
+    let approvals = role.as_deref().map(|role| approvals::of_role(role, decided));
+    let mut tee = Tee { view: view.as_mut(), log, kept: None, approvals };
     let verdict = opened.run(Input::Prompt(prompt), &mut tee).await?;
-    let result = RoleResult::new(&verdict, role.as_deref());
+    let waiting = tee.approvals.map(|it| it.waiting).unwrap_or_default();
+    let waiting = approvals::store(assembly, role.as_deref(), &id, waiting)?;
+    let mut result = RoleResult::new(&verdict, role.as_deref());
+    if !waiting.is_empty() {
+        (result.exit, result.error) = (Exit::Paused, None);
+    }
     if wants_json {
-        output::json(&result.to_json(&verdict, id.as_str(), started))?;
+        let mut object = result.to_json(&verdict, id.as_str(), started);
+        if !waiting.is_empty() {
+            object["status"] = "paused".into();
+            object["success"] = true.into();
+            object["pending_approvals"] = json!(waiting);
+        }
+        output::json(&object)?;
+    } else if !waiting.is_empty() {
+        approvals::tell(&waiting);
     } else if has_schema {
         match &result.error {
             None => output::line(output::answer(&result.output))?,

@@ -5,6 +5,8 @@ use std::sync::{Arc, mpsc};
 
 use async_trait::async_trait;
 use contract::event::{Answer, Event, EventKind, Level};
+use contract::id::CallId;
+use serde_json::Value;
 use sessions::conversation_log::ConversationLog;
 use tokio::task::JoinHandle;
 
@@ -17,6 +19,41 @@ pub(crate) struct Tee<'a> {
     pub(crate) log: Option<LeveledLog>,
     /// The events of a session without a log.
     pub(crate) kept: Option<Vec<Event>>,
+    /// Pauses a role's run if nobody can approve its calls.
+    pub(crate) approvals: Option<Approvals>,
+}
+
+/// The calls of a role that need approval each time.
+pub(crate) struct Approvals {
+    /// Returns true if the role wants approval of a tool's calls.
+    pub(crate) concerns: Box<dyn Fn(&str) -> bool>,
+    /// Tool, arguments and decision of calls that waited in an earlier run.
+    pub(crate) decided: Vec<(String, Value, bool)>,
+    /// Id, tool and arguments of calls that wait now.
+    pub(crate) waiting: Vec<(CallId, String, Value)>,
+}
+
+impl Approvals {
+    /// The decision that was made before; each is used once.
+    fn answer(&mut self, asked: &Event) -> Option<Answer> {
+        let EventKind::Asked { tool, args, .. } = &asked.kind else { return None };
+        let at = self.decided.iter().position(|(name, with, _)| name == tool && with == args)?;
+        let (.., approves) = self.decided.remove(at);
+        Some(if approves { Answer::Once } else { Answer::Deny { reason: None } })
+    }
+
+    /// Stops the turn at a call that nobody answered.
+    fn wait_for(&mut self, asked: &Event, answer: Answer) -> Answer {
+        match &asked.kind {
+            EventKind::Asked { call, tool, args, .. }
+                if answer == Answer::Nobody && asked.within.is_none() && (self.concerns)(tool) =>
+            {
+                self.waiting.push((call.clone(), tool.clone(), args.clone()));
+                Answer::Cancel
+            }
+            _ => answer,
+        }
+    }
 }
 
 pub(crate) struct LeveledLog {
@@ -109,7 +146,19 @@ impl View for Tee<'_> {
     }
 
     async fn ask(&mut self, asked: &[Arc<Event>]) -> io::Result<Vec<Answer>> {
-        self.view.ask(asked).await
+        let Some(approvals) = &mut self.approvals else { return self.view.ask(asked).await };
+        let mut answers: Vec<_> = asked.iter().map(|event| approvals.answer(event)).collect();
+        let is_open = |(_, answer): &(&Arc<Event>, &Option<Answer>)| answer.is_none();
+        let open = asked.iter().zip(&answers).filter(is_open);
+        let open: Vec<Arc<Event>> = open.map(|(event, _)| Arc::clone(event)).collect();
+        if !open.is_empty() {
+            let mut given = self.view.ask(&open).await?.into_iter();
+            for (event, slot) in asked.iter().zip(&mut answers).filter(|(_, it)| it.is_none()) {
+                let answer = given.next().unwrap_or(Answer::Nobody);
+                *slot = Some(approvals.wait_for(event, answer));
+            }
+        }
+        Ok(answers.into_iter().flatten().collect())
     }
 
     fn heard(&mut self, line: &str, hint: &str) -> io::Result<()> {
@@ -129,6 +178,10 @@ impl View for Tee<'_> {
     }
 
     fn close(&mut self, verdict: &Verdict) -> io::Result<()> {
+        // A run that waits for approval was not interrupted by the user.
+        if self.approvals.as_ref().is_some_and(|approvals| !approvals.waiting.is_empty()) {
+            return self.view.flush();
+        }
         self.view.close(verdict)
     }
 }

@@ -1,6 +1,7 @@
 //! Tools and roles in the manner of InitRunner, through the shipped program.
 
 mod api;
+mod approvals;
 mod audio;
 mod builtin;
 mod delegation;

@@ -1,15 +1,19 @@
-//! The stores of a role in InitRunner's home directory: its memory.
+//! The stores of a role in InitRunner's home directory: its memory, and the record of its runs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use contract::hook::{Hook, HookContext, HookError, HookReply, Moment, WordsVerdict};
+use contract::id::SessionId;
+use contract::log::Log;
+use initrunner::audit::{AuditStore, AuditedRuns, RunSource};
 use initrunner::memory::MemoryStore;
 use initrunner::role::{Interval, Role};
 use initrunner::store::StoreHome;
 
 use super::reach::came_with_project;
+use crate::args::RunAudit;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
@@ -44,6 +48,44 @@ pub(crate) fn memory(assembly: &Assembly, role: &Role) -> Result<Option<MemorySt
 /// The memory of a role that is played; a warning if it cannot be used.
 pub(super) fn open_memory(assembly: &Assembly, role: &Role) -> Option<Arc<MemoryStore>> {
     warned("memory", memory(assembly, role)).flatten().map(Arc::new)
+}
+
+/// Opens the record of runs; none if the user wants none.
+pub(crate) fn audit(run: &RunContext) -> Result<Option<AuditStore>, String> {
+    let home = initrunner_home(run).ok_or("there is no home directory; set INITRUNNER_HOME")?;
+    let home = run.environment.cwd.join(home);
+    let file = match &run.global.run_audit {
+        RunAudit::Usual => None,
+        RunAudit::File(file) => Some(run.environment.cwd.join(file)),
+        RunAudit::Off => return Ok(None),
+    };
+    let key = run.environment.variable("INITRUNNER_AUDIT_HMAC_KEY");
+    AuditStore::open(&home, file.as_deref(), key).map(Some)
+}
+
+/// The record of runs, if there is one on disk.
+pub(crate) fn recorded(run: &RunContext) -> Result<Option<AuditStore>, String> {
+    let exists = initrunner_home(run)
+        .is_some_and(|home| run.environment.cwd.join(home).join("audit.db").exists());
+    if exists { audit(run) } else { Ok(None) }
+}
+
+/// Records the turns of the chosen role beside the session's log.
+pub(crate) fn audited(
+    assembly: &Assembly,
+    session: Option<&SessionId>,
+    log: Arc<dyn Log>,
+) -> Arc<dyn Log> {
+    let Some(chosen) = &assembly.role else { return log };
+    let Some(store) = warned("audit", audit(assembly)).flatten() else { return log };
+    let run = RunSource {
+        run_id: session.map(|id| id.as_str().to_owned()),
+        agent: chosen.role.name.clone(),
+        trigger_type: None,
+    };
+    let own = assembly.clone();
+    let scrub = Arc::new(move |text: &str| own.secrets().redacted(text));
+    Arc::new(AuditedRuns::new(log, (store, scrub), run))
 }
 
 /// The parts of the system prompt that come from a memory.

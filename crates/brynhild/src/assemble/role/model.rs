@@ -1,0 +1,58 @@
+//! The model that a role names for itself.
+
+use std::collections::BTreeMap;
+
+use config::settings::Instance;
+use initrunner::role::Role;
+
+use super::reach;
+use crate::assemble::assembly::Assembly;
+use crate::assemble::provider_choice::{self, Key};
+use crate::output;
+
+/// The name of a provider that a role describes itself.
+const OWN_PROVIDER: &str = "role";
+
+/// Has the model of a role answer, unless a flag names another.
+pub(super) fn choose(assembly: &mut Assembly, role: &Role) {
+    let wish = &role.model;
+    if assembly.typed.is_none() {
+        assembly.typed = Some((assembly.global.provider.clone(), assembly.global.model.clone()));
+    }
+    let address = assembly.global.provider.is_none().then(|| reach::address(assembly, role));
+    if let Some(address) = address.flatten() {
+        let instance = Instance {
+            kind: String::from("openai"),
+            enabled: true,
+            base_url: Some(address),
+            cache_ttl: 3600,
+            default_model: wish.name.clone(),
+            api_key_env: wish.api_key_env.clone(),
+            credentials_path: None,
+            headers: BTreeMap::new(),
+            extra: serde_json::Map::new(),
+        };
+        assembly.loaded.config.providers.instances.insert(OWN_PROVIDER.to_owned(), instance);
+        assembly.global.provider = Some(OWN_PROVIDER.to_owned());
+        return;
+    }
+    let Some(provider) = &wish.provider else {
+        assembly.global.model = assembly.global.model.take().or_else(|| wish.name.clone());
+        return;
+    };
+    if assembly.global.provider.as_ref().is_some_and(|named| named != provider) {
+        return;
+    }
+    let candidates = provider_choice::candidates(assembly);
+    let candidate = candidates.iter().find(|candidate| candidate.name == *provider);
+    let can_answer =
+        candidate.is_some_and(|it| !matches!(it.key, Key::Missing { .. } | Key::Broken { .. }));
+    let may_come = || candidate.is_none() && provider_choice::may_come(assembly, provider);
+    if !can_answer && assembly.global.provider.is_none() && !may_come() {
+        let why = if candidate.is_some() { "has no key" } else { "is not known here" };
+        output::warning(&format!("the role's provider {provider} {why}; the usual one answers"));
+        return;
+    }
+    assembly.global.provider = Some(provider.clone());
+    assembly.global.model = assembly.global.model.take().or_else(|| wish.name.clone());
+}

@@ -1,0 +1,138 @@
+//! `pending` and `approve`: the calls of a role that wait for approval after its run has ended.
+
+use std::path::PathBuf;
+
+use contract::id::{CallId, SessionId};
+use initrunner::audit::{AuditStore, PendingCall};
+use serde_json::Value;
+
+use super::role;
+use crate::args::{ApproveArgs, Global};
+use crate::assemble::assembly::Assembly;
+use crate::assemble::role::{OpenRole, stores};
+use crate::assemble::run_context::RunContext;
+use crate::exit::{Outcome, Problem};
+use crate::frontends::tee::Approvals;
+use crate::output;
+
+/// Pauses a run at calls that the role wants approved.
+pub(super) fn of_role(role: &OpenRole, decided: Vec<(String, Value, bool)>) -> Approvals {
+    let guards = role.guards();
+    let concerns = Box::new(move |tool: &str| guards.asks(tool));
+    Approvals { concerns, decided, waiting: Vec::new() }
+}
+
+/// Stores the calls that wait, and returns them.
+pub(super) fn store(
+    assembly: &Assembly,
+    role: Option<&OpenRole>,
+    id: &SessionId,
+    waiting: Vec<(CallId, String, Value)>,
+) -> Result<Vec<PendingCall>, Problem> {
+    let (Some(role), false) = (role, waiting.is_empty()) else { return Ok(Vec::new()) };
+    let agent_name = assembly.role.as_ref().map(|it| it.name().to_owned()).unwrap_or_default();
+    let role_path = role.files.first().cloned().unwrap_or_default();
+    let call = |(call, tool_name, arguments): (CallId, String, Value)| PendingCall {
+        run_id: id.as_str().to_owned(),
+        tool_call_id: call.0,
+        tool_name,
+        agent_name: agent_name.clone(),
+        role_path: assembly.environment.cwd.join(&role_path),
+        arguments,
+        variables: role.given().clone(),
+        created_at: String::new(),
+    };
+    let calls: Vec<PendingCall> = waiting.into_iter().map(call).collect();
+    let lost = |what: String| {
+        let names: Vec<&str> = calls.iter().map(|call| call.tool_name.as_str()).collect();
+        Problem::failed(format!("calls need approval and cannot wait for it: {}", names.join(", ")))
+            .hint(what)
+    };
+    let store = stores::audit(assembly).map_err(lost)?;
+    let store = store.ok_or_else(|| lost("run it without `--no-audit`".to_owned()))?;
+    store.add_pending(&calls).map_err(lost)?;
+    Ok(calls)
+}
+
+pub(super) fn tell(waiting: &[PendingCall]) {
+    let (run_id, count) = (&waiting[0].run_id, waiting.len());
+    output::note(&format!("Run {run_id} paused — {count} tool call(s) awaiting approval."));
+    for call in waiting {
+        output::note(&line(call));
+    }
+    output::hint(&format!("`brynhild approve {run_id} --all`"));
+}
+
+fn line(call: &PendingCall) -> String {
+    format!("  {} {} {}", call.tool_call_id, call.tool_name, call.arguments)
+}
+
+pub(super) fn pending(run: &RunContext, limit: usize) -> Outcome {
+    let store = stores::recorded(run).map_err(Problem::failed)?;
+    let calls = store.map(|store| store.pending(None, limit)).transpose();
+    let calls = calls.map_err(Problem::failed)?.unwrap_or_default();
+    if calls.is_empty() {
+        return run.report(&calls, "No call waits for approval.");
+    }
+    let row = |call: &PendingCall| {
+        let at: String = call.created_at.chars().take(19).collect();
+        let arguments = call.arguments.to_string();
+        let PendingCall { run_id, agent_name, tool_call_id, tool_name, .. } = call.clone();
+        [at, run_id, agent_name, tool_call_id, tool_name, arguments]
+    };
+    run.report(&calls, output::table(calls.iter().map(row)))
+}
+
+fn audit(run: &RunContext) -> Result<AuditStore, Problem> {
+    let store = stores::audit(run).map_err(Problem::failed)?;
+    store.ok_or_else(|| Problem::failed("no runs are recorded"))
+}
+
+/// The role of a paused run, with its variables, and the flags that continue the run's session.
+pub(super) fn paused(
+    global: Global,
+    args: &ApproveArgs,
+) -> Result<(Global, PathBuf, Vec<PendingCall>), Problem> {
+    let run = RunContext::read(global.clone())?;
+    let calls = audit(&run)?.pending(Some(&args.run_id), usize::MAX).map_err(Problem::failed)?;
+    let none = || {
+        Problem::failed(format!("no call of the run {} waits for approval", args.run_id))
+            .hint("`brynhild pending` lists all that wait")
+    };
+    let path = calls.first().ok_or_else(none)?.role_path.clone();
+    if let Some(id) = &args.tool_call_id
+        && !calls.iter().any(|call| call.tool_call_id == *id)
+    {
+        return Err(none());
+    }
+    let global = Global { resume: Some(args.run_id.clone()), ..global };
+    Ok((global, path, calls))
+}
+
+pub(super) async fn approve(assembly: &Assembly, args: &ApproveArgs) -> Outcome {
+    let store = audit(assembly)?;
+    let calls = store.pending(Some(&args.run_id), usize::MAX).map_err(Problem::failed)?;
+    let mut decided = Vec::new();
+    let mut lines =
+        vec![String::from("The user has decided about the calls that waited for approval.")];
+    for call in calls {
+        let is_named = args.tool_call_id.as_ref().is_none_or(|id| *id == call.tool_call_id);
+        let approves = is_named && !args.deny;
+        // Another process may have decided it in the meantime.
+        if !store.resolve(&call, approves, &args.resolved_by).map_err(Problem::failed)? {
+            continue;
+        }
+        let verb = if approves { "Approved" } else { "Denied" };
+        lines.push(format!("{verb}: {} {}", call.tool_name, call.arguments));
+        decided.push((call.tool_name, call.arguments, approves));
+    }
+    if decided.is_empty() {
+        return Err(Problem::failed("the calls were decided by somebody else"));
+    }
+    lines.push(String::from(
+        "Make the approved calls again with the same arguments, do not repeat the denied ones, \
+         and continue the task.",
+    ));
+    output::note("Resumed.");
+    role::play(assembly, lines.join("\n"), decided).await
+}
