@@ -30,6 +30,7 @@ pub struct Case {
     pub role: Option<PathBuf>,
     /// The agent that plays.
     pub agent: Option<String>,
+    turns: Value,
     expect: Expectations,
 }
 
@@ -66,7 +67,7 @@ struct CaseFile {
     _name: Option<IgnoredAny>,
     #[serde(rename = "description")]
     _description: Option<IgnoredAny>,
-    turns: Option<IgnoredAny>,
+    turns: Option<Value>,
     #[serde(rename = "when_exhausted")]
     _when_exhausted: Option<IgnoredAny>,
     prompt: String,
@@ -128,7 +129,7 @@ fn read(root: &Path, path: PathBuf) -> Result<Case, CaseError> {
     let fail = |problem: String| CaseError { file: file.clone(), problem };
     let text = std::fs::read_to_string(&path).map_err(|error| fail(error.to_string()))?;
     let form = parse(&text).map_err(fail)?;
-    let player = match (form.provider, form.turns) {
+    let player = match (form.provider, &form.turns) {
         (Some(provider), None) => Player::Provider(provider),
         (None, Some(_)) => Player::Script,
         (Some(_), Some(_)) => {
@@ -156,6 +157,7 @@ fn read(root: &Path, path: PathBuf) -> Result<Case, CaseError> {
         player,
         role: form.role,
         agent: form.agent,
+        turns: form.turns.unwrap_or_default(),
         expect,
     })
 }
@@ -235,6 +237,16 @@ impl Case {
             failures.push(format!("called tools: {}, expected: {}", list(&called), list(tools)));
         }
         failures
+    }
+
+    /// The arguments of the first call of a tool.
+    pub fn arguments(&self, tool: &str) -> Option<&Value> {
+        let turns = self.turns.as_array()?.iter();
+        let mut calls = turns.filter_map(|turn| turn["tool_calls"].as_array()).flatten();
+        calls
+            .find(|call| call["name"] == tool)
+            .map(|call| &call["input"])
+            .filter(|it| it.is_object())
     }
 
     /// The file with the expected events.

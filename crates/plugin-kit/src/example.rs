@@ -1,9 +1,22 @@
 //! The examples of a tool, read from the end of its description, where the model reads them.
 
+use std::collections::BTreeMap;
+
+use contract::tool::ToolSpec;
 use serde_json::Value;
+
+use crate::case::Case;
 
 /// The line above the examples.
 const HEADING: &str = "\n\nExamples:\n";
+
+/// Arguments for a call of a tool and the files that it needs: of its first example, or of the first
+/// scenario that calls it.
+pub fn call(spec: &ToolSpec, cases: &[Case]) -> Option<(Value, BTreeMap<String, String>)> {
+    let example = arguments(&spec.description, &spec.input_schema).into_iter().next();
+    let of_case = |case: &Case| Some((case.arguments(&spec.name)?.clone(), case.files.clone()));
+    example.map(|it| (it, BTreeMap::new())).or_else(|| cases.iter().find_map(of_case))
+}
 
 /// The arguments of the examples that are JSON objects. Prose is skipped.
 pub fn arguments(description: &str, schema: &Value) -> Vec<Value> {

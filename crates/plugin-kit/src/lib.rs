@@ -1,6 +1,7 @@
 //! The kit for authors of plugins: beginnings of plugins, and tests of them. Does not load or run a
 //! plugin; the binary does, and passes in the results.
 
+pub mod bench;
 pub mod case;
 pub mod compatibility;
 pub mod config_edit;

@@ -44,9 +44,29 @@ impl Workspace {
         Ok(())
     }
 
+    /// Deletes the cached descriptions of plugins and servers. The interpreter stays known.
+    pub fn forget_descriptions(&self) -> io::Result<()> {
+        let cache = self.config_directory().join("cache");
+        let host = cache.join("python-host");
+        let others = fs::read_dir(cache)?.collect::<io::Result<Vec<_>>>()?;
+        let others = others.iter().map(fs::DirEntry::path).filter(|path| *path != host);
+        for path in others.chain([host.join("descriptions")]) {
+            if path.is_dir() {
+                fs::remove_dir_all(path)?;
+            } else if path.exists() {
+                fs::remove_file(path)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn config_directory(&self) -> PathBuf {
+        self.home().join(".config/brynhild")
+    }
+
     /// Writes the user's configuration.
     pub fn configure(&self, config: &serde_json::Value) -> io::Result<()> {
-        let directory = self.home().join(".config/brynhild");
+        let directory = self.config_directory();
         fs::create_dir_all(&directory)?;
         fs::write(directory.join("config.yaml"), config.to_string())
     }

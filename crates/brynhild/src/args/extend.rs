@@ -12,6 +12,12 @@ pub(crate) enum PluginCommand {
     New(PluginNewArgs),
     /// Check a plugin, run the examples of its tools, and play the scenarios in its `tests`
     Test(PluginTestArgs),
+    /// Measure start, calls and memory of a plugin's tools, beside those of a bare process
+    Bench {
+        /// The plugin's directory
+        #[arg(default_value = ".", value_name = "DIR")]
+        directory: PathBuf,
+    },
     /// Install a plugin from a directory, a repository, a package or a marketplace
     Install(PluginInstallArgs),
     /// Fetch installed plugins again, and show what changed before it is used

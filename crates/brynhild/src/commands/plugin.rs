@@ -1,5 +1,6 @@
 //! `plugin`: creates, lists, shows and checks plugins, and switches them on and off.
 
+mod bench;
 mod check;
 mod fetch;
 mod install;
@@ -34,6 +35,7 @@ pub(crate) async fn run(assembly: &Assembly, command: &PluginCommand) -> Outcome
     match command {
         PluginCommand::New(args) => new::run(assembly, args),
         PluginCommand::Test(args) => testing::run(assembly, args).await,
+        PluginCommand::Bench { directory } => bench::run(assembly, directory).await,
         PluginCommand::Install(args) => install::install(assembly, args).await,
         PluginCommand::Update { name } => install::update(assembly, name.as_deref()).await,
         PluginCommand::Remove { name } => install::remove(assembly, name),

@@ -1,5 +1,6 @@
 //! The kit for authors of plugins, through the shipped program.
 
+mod bench;
 mod check;
 mod grant;
 mod new;

@@ -50,10 +50,7 @@ const VARIABLES: [&str; 11] = [
 
 pub(super) async fn run(assembly: &Assembly, args: &PluginTestArgs) -> Outcome {
     let shown = args.directory.display().to_string();
-    let root = assembly.environment.cwd.join(&args.directory);
-    let root = root.canonicalize().ok().filter(|root| root.is_dir()).ok_or_else(|| {
-        Problem::misuse(format!("there is no directory {shown}")).hint("name a plugin's directory")
-    })?;
+    let root = plugin_directory(assembly, &args.directory)?;
     let cases = case::load(&root)?;
     let has_cases = !cases.is_empty();
     let mut run = TestRun { assembly, root: &root, results: Vec::new(), stop: None };
@@ -77,6 +74,14 @@ pub(super) async fn run(assembly: &Assembly, args: &PluginTestArgs) -> Outcome {
         output::hint("there is no scenario in `tests`; `brynhild plugin new` writes one to copy");
     }
     Ok(if results.iter().all(TestResult::passed) { Exit::Done } else { Exit::Failed })
+}
+
+pub(super) fn plugin_directory(run: &RunContext, named: &Path) -> Result<PathBuf, Problem> {
+    let root = run.environment.cwd.join(named).canonicalize().ok().filter(|root| root.is_dir());
+    root.ok_or_else(|| {
+        Problem::misuse(format!("there is no directory {}", named.display()))
+            .hint("name a plugin's directory")
+    })
 }
 
 struct TestRun<'a> {
@@ -319,7 +324,7 @@ async fn role_findings(stage: &Assembly, file: &Path) -> Result<Findings, Proble
 
 /// A view that collects the events.
 #[derive(Default)]
-struct Recording {
+pub(super) struct Recording {
     events: Vec<Event>,
 }
 
