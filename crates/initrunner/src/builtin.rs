@@ -12,7 +12,6 @@ mod email;
 mod filesystem;
 mod function;
 mod git;
-mod html;
 pub(super) mod http;
 mod memory;
 mod network;

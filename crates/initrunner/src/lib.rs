@@ -7,6 +7,7 @@ pub mod builtin;
 pub mod evals;
 pub mod final_result;
 pub mod host;
+mod html;
 pub mod memory;
 mod python_text;
 pub mod remote;

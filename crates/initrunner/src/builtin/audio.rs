@@ -14,8 +14,9 @@ use serde_json::{Value, json};
 
 use super::function::{self, Function};
 use super::options::Options;
-use super::{About, Built, Ground, html, http, text};
+use super::{About, Built, Ground, http, text};
 use crate::host::{Exchange, HttpClient};
+use crate::html;
 
 pub(super) const KEYS: &[&str] = &[
     "youtube_languages",

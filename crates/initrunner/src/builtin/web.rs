@@ -12,10 +12,10 @@ use reqwest::header::{ACCEPT, HeaderMap, HeaderValue, USER_AGENT};
 use reqwest::{Method, Url};
 use serde_json::{Value, json};
 
-use super::html::{self, Form};
 use super::options::Options;
 use super::{About, Built, Ground, http, shortened, text};
 use crate::host::{Exchange, HttpClient, HttpReply};
+use crate::html::{self, Form};
 
 pub(super) const KEYS: &[&str] =
     &["allowed_domains", "blocked_domains", "max_content_bytes", "timeout_seconds", "user_agent"];

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use mail_parser::{Address, Message, MessageParser, PartType};
 use reqwest::Url;
 
-use crate::builtin::html::{self, Form};
+use crate::html::{self, Form};
 
 /// Characters of a line of base64.
 const LINE_LENGTH: usize = 76;

@@ -7,8 +7,8 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, 
 use reqwest::{Method, Url};
 use serde_json::{Value, json};
 
-use crate::builtin::html::plain;
 use crate::host::{Exchange, HttpClient};
+use crate::html::plain;
 
 const REPLY_LIMIT: usize = 4 << 20;
 

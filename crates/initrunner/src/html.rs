@@ -12,7 +12,7 @@ use tokens::{Token, Tokens};
 use writer::Writer;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     Markdown,
     Text,
 }
@@ -37,14 +37,14 @@ const LINES: [&str; 17] = [
 /// How deep lists and quotations are shown one within the other.
 const DEEPEST: usize = 20;
 
-pub(super) fn looks_like(text: &str) -> bool {
+pub(crate) fn looks_like(text: &str) -> bool {
     let beginning: String = text.trim_start().chars().take(200).collect();
     let beginning = beginning.to_lowercase();
     beginning.starts_with("<!doctype html") || beginning.contains("<html")
 }
 
 /// The text of a piece of HTML, in one line.
-pub(super) fn plain(markup: &str) -> String {
+pub(crate) fn plain(markup: &str) -> String {
     if !markup.contains(['<', '&', '\n']) {
         return markup.to_owned();
     }
@@ -53,7 +53,7 @@ pub(super) fn plain(markup: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-pub(super) fn render(page: &str, base: &Url, form: Form) -> String {
+pub(crate) fn render(page: &str, base: &Url, form: Form) -> String {
     let mut renderer = Renderer {
         form,
         base: base.clone(),
