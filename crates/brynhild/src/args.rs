@@ -195,6 +195,14 @@ pub(crate) enum Command {
     },
     /// Decide the calls of a paused run, and continue it
     Approve(ApproveArgs),
+    /// Read the documents of a role into its store
+    Ingest {
+        /// The role's file, or its directory
+        role: PathBuf,
+        /// Read unchanged files and pages again
+        #[arg(long)]
+        force: bool,
+    },
     /// Watch a whole task with the built-in model, on a copy of a small project
     Demo,
     /// Show the configuration

@@ -133,7 +133,7 @@ fn assembly_for(global: Global, command: &Command) -> Result<Assembly, Problem> 
             }
             return Ok(assembly);
         }
-        Command::Validate { role } => {
+        Command::Validate { role } | Command::Ingest { role, .. } => {
             let global = Global { role_file: Some(role.clone()), ..global };
             trust::required(RunContext::read(global)?)?
         }
@@ -232,6 +232,7 @@ fn dispatch(assembly: &Assembly, command: Command) -> Outcome {
         Command::Memory(command) => asynchronously(memory::run(assembly, &command)),
         Command::Pending { limit } => approvals::pending(assembly, limit),
         Command::Approve(args) => asynchronously(approvals::approve(assembly, &args)),
+        Command::Ingest { role, force } => asynchronously(role::ingest(assembly, &role, force)),
         Command::Demo => asynchronously(demo::run(assembly)),
         Command::Config { command } => config::run(assembly, command),
         Command::Api(command) => asynchronously(api::run(assembly, &command)),

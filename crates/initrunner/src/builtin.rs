@@ -8,6 +8,7 @@ mod clarify;
 mod csv_analysis;
 mod datetime;
 mod directory;
+mod documents;
 mod email;
 mod filesystem;
 mod function;
@@ -39,6 +40,7 @@ use super::role::ToolEntry;
 use crate::host::{HttpClient, ProcessRunner, UserQuestions};
 use options::Options;
 
+pub use documents::search_documents;
 pub use memory::memory_tools;
 pub use network::Granted;
 pub use run_state::RunNumber;

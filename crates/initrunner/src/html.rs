@@ -8,7 +8,7 @@ mod tests;
 
 use reqwest::Url;
 
-use tokens::{Token, Tokens};
+pub(crate) use tokens::{Token, Tokens};
 use writer::Writer;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

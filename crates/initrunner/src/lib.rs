@@ -4,6 +4,7 @@
 pub mod audit;
 pub mod auto_skill;
 pub mod builtin;
+pub mod documents;
 pub mod evals;
 pub mod final_result;
 pub mod host;

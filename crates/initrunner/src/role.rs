@@ -4,6 +4,7 @@
 
 mod fields;
 mod import_rules;
+mod ingest_settings;
 mod memory_settings;
 mod shape;
 
@@ -19,6 +20,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub(crate) use fields::Fields;
+pub(crate) use ingest_settings::ChunkStrategy;
+pub use ingest_settings::IngestSettings;
 pub use memory_settings::{Consolidation, Interval, MemorySettings};
 pub(crate) use shape::{VERSION, tools as tool_entries};
 
@@ -46,6 +49,7 @@ pub struct Role {
     /// The rules on imports of its modules, as their worker takes them.
     pub imports: Value,
     pub memory: Option<MemorySettings>,
+    pub ingest: Option<IngestSettings>,
     /// True if its stores may lie outside of InitRunner's home (`restrict_db_paths: false`).
     pub has_free_store_paths: bool,
     /// True if it stands in an envelope, which ignores keys that it does not know.

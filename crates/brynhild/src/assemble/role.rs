@@ -2,6 +2,7 @@
 
 pub(crate) mod answer;
 mod delegate;
+pub(crate) mod documents;
 mod host;
 mod model;
 pub(crate) mod persona;
@@ -451,7 +452,9 @@ async fn opened(
     let remember = memory
         .iter()
         .flat_map(|memory| builtin::memory_tools(memory, &tools::ground(assembly, role, &run)));
-    for tool in finish.into_iter().chain(activate).chain(remember) {
+    let is_run = depth == Depth::Run && answering.is_some();
+    let search = documents::search_tool(assembly, role, &run, is_run).await;
+    for tool in finish.into_iter().chain(activate).chain(remember).chain(search) {
         guards.add(&tool.spec(), &Guard::default().within(allowance));
         tools.push(tool);
     }

@@ -1,4 +1,4 @@
-//! `run` and `validate`: plays a role, and checks one.
+//! `run`, `validate` and `ingest`: plays a role, checks one, and reads its documents.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use contract::event::Input;
+use initrunner::documents::Refresh;
 use initrunner::final_result;
 use initrunner::role::Severity;
 use serde_json::{Value, json};
@@ -240,4 +241,19 @@ pub(crate) async fn validate(assembly: &Assembly, path: &Path) -> Outcome {
     }
     assembly.report(&data, output::table(rows))?;
     Ok(if is_valid { Exit::Done } else { Exit::Failed })
+}
+
+pub(crate) async fn ingest(assembly: &Assembly, path: &Path, force: bool) -> Outcome {
+    let role = role::valid(assembly, path)?;
+    let refresh = if force { Refresh::All } else { Refresh::Changed };
+    let report =
+        role::documents::ingest(assembly, &role, refresh).await.map_err(Problem::failed)?;
+    let text = format!(
+        "Ingesting for {}... ({} files, {} URLs)\n{}",
+        role.name,
+        report.files,
+        report.urls,
+        report.summary()
+    );
+    assembly.report(&report, text)
 }

@@ -5,6 +5,7 @@ mod approvals;
 mod audio;
 mod builtin;
 mod delegation;
+mod documents;
 mod email;
 mod evals;
 mod memory;

@@ -7,7 +7,7 @@ const RAW: [&str; 7] = ["script", "style", "textarea", "title", "xmp", "noframes
 const EMPTY: [&str; 9] = ["br", "hr", "img", "input", "meta", "link", "wbr", "source", "area"];
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Token {
+pub(crate) enum Token {
     Text(String),
     Open { name: String, attributes: Vec<(String, String)>, is_closed: bool },
     Close(String),
@@ -19,13 +19,13 @@ enum Markup {
     Text,
 }
 
-pub(super) struct Tokens<'a> {
+pub(crate) struct Tokens<'a> {
     rest: &'a str,
     raw: Option<String>,
 }
 
 impl<'a> Tokens<'a> {
-    pub(super) fn new(page: &'a str) -> Self {
+    pub(crate) fn new(page: &'a str) -> Self {
         Self { rest: page, raw: None }
     }
 

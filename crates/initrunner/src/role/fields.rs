@@ -124,7 +124,7 @@ impl Fields {
     }
 
     pub(crate) fn texts(&mut self, from: &Map<String, Value>, key: &str) -> Vec<String> {
-        let items = match from.get(key) {
+        let items = match from.get(last(key)) {
             None | Some(Value::Null) => return Vec::new(),
             Some(Value::Array(items)) => items,
             Some(_) => {
@@ -307,7 +307,7 @@ impl Fields {
         number
     }
 
-    fn count(
+    pub(crate) fn count(
         &mut self,
         from: &Map<String, Value>,
         path: &str,

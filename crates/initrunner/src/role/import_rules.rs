@@ -26,7 +26,7 @@ pub(crate) fn read(value: Option<&Value>, fields: &mut Fields) -> Value {
             return none;
         }
     };
-    for key in security.keys().filter(|key| *key != "tools") {
+    for key in security.keys().filter(|key| !["tools", "resources"].contains(&key.as_str())) {
         fields.warning(&format!("security.{key}"), "it is not supported and does nothing here");
     }
     let empty = Map::new();

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::fields::Fields;
 use super::import_rules;
-use super::{Finding, MemorySettings, Reading, Role, Severity, ToolEntry};
+use super::{Finding, IngestSettings, MemorySettings, Reading, Role, Severity, ToolEntry};
 use crate::variables;
 
 const METADATA: &[&str] = &[
@@ -31,6 +31,7 @@ const SUPPORTED: &[&str] = &[
     "skills",
     "auto_skills",
     "memory",
+    "ingest",
     "deps_schema",
     "guardrails",
     "execution",
@@ -41,7 +42,6 @@ const SUPPORTED: &[&str] = &[
 const UNSUPPORTED: &[&str] = &[
     "triggers",
     "sinks",
-    "ingest",
     "autonomy",
     "reasoning",
     "observability",
@@ -181,6 +181,7 @@ fn parts(spec: &Map<String, Value>, fields: &mut Fields) -> Role {
         answer_retries: fields.answer_retries(spec.get("execution")),
         tool_time: fields.tool_time(spec.get("execution")),
         imports: import_rules::read(spec.get("security"), fields),
+        ingest: IngestSettings::read(spec.get("ingest"), spec.get("security"), fields),
         memory: MemorySettings::read(spec.get("memory"), fields),
         has_free_store_paths: import_rules::has_free_store_paths(spec.get("security"), fields),
         variables: spec.get("deps_schema").filter(|value| !value.is_null()).cloned(),

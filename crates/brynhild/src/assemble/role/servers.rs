@@ -170,7 +170,8 @@ async fn reached(assembly: &Assembly, role: &Role, server: Server) -> Result<Ser
     let servers = mcp::with_servers(assembly, vec![server], resolver).map_err(said)?;
     let policy = permissions::policy(assembly, assembly.root().map_err(said)?).map_err(said)?;
     let action = Action::Connect { host: host.clone() };
-    let ruling = policy.judge(&caller(&name), &[action], assembly.mode());
+    let caller = caller(&name, &format!("mcp:project:{name}"), Risk::HighImpact);
+    let ruling = policy.judge(&caller, &[action], assembly.mode());
     match ruling.decision {
         Decision::Allow => Ok(servers),
         Decision::Ask if servers.may_connect(&name, &host).await => Ok(servers),
@@ -185,19 +186,19 @@ async fn reached(assembly: &Assembly, role: &Role, server: Server) -> Result<Ser
     }
 }
 
-/// Who talks to a server before its tools are known, as rules see it.
-fn caller(server: &str) -> ToolSpec {
+/// The caller of an action that is judged before there is a tool.
+pub(super) fn caller(name: &str, source: &str, risk_level: Risk) -> ToolSpec {
     ToolSpec {
-        name: server.to_owned(),
+        name: name.to_owned(),
         description: String::new(),
         input_schema: json!({"type": "object"}).into(),
         version: String::new(),
         categories: Vec::new(),
-        requires_permission: true,
-        risk_level: Risk::HighImpact,
+        requires_permission: risk_level != Risk::ReadOnly,
+        risk_level,
         recovery_policy: Recovery::Deny,
         parallel: false,
-        source: format!("mcp:project:{server}"),
+        source: source.to_owned(),
         traits: Traits::default(),
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn initrunner_home(run: &RunContext) -> Option<PathBuf> {
     named.or_else(data).or_else(|| Some(run.environment.home.as_ref()?.join(".initrunner")))
 }
 
-fn store_home(assembly: &Assembly, role: &Role) -> Result<StoreHome, String> {
+pub(super) fn store_home(assembly: &Assembly, role: &Role) -> Result<StoreHome, String> {
     let directory =
         initrunner_home(assembly).ok_or("there is no home directory; set INITRUNNER_HOME")?;
     // A role that came with a project does not decide which files of the user are written.
@@ -101,7 +101,7 @@ pub(super) fn memory_blocks(run: &RunContext, memory: &MemoryStore) -> [String; 
     [memory.procedures_block(), recalled].map(|block| warned("memory", block).unwrap_or_default())
 }
 
-fn warned<T>(part: &str, result: Result<T, String>) -> Option<T> {
+pub(super) fn warned<T>(part: &str, result: Result<T, String>) -> Option<T> {
     result.map_err(|what| output::warning(&format!("the role's {part} is not used: {what}"))).ok()
 }
 

@@ -1,0 +1,216 @@
+//! The documents of roles: ingestion of files and pages, and the search in them.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+use testkit::{ModelServer, Project, Reply};
+
+use super::Server;
+use super::builtin::{failure, output};
+use crate::{project, project_with};
+
+fn role(ingest: &Value) -> String {
+    json!({"name": "reader", "prompt": "You read.", "ingest": ingest}).to_string()
+}
+
+fn ingest(project: &Project, flags: &[&str]) -> String {
+    let run = project.brynhild(&[&["ingest", "role.yaml"], flags].concat());
+    run.success().stdout.clone()
+}
+
+fn search(project: &Project, query: &str) -> String {
+    output(project, "search_documents", &json!({"query": query}))
+}
+
+#[test]
+fn changed_files_are_read_again_and_deleted_purged() {
+    let project = project();
+    project
+        .file("role.yaml", role(&json!({"sources": ["docs/**/*.*", "notes.txt"]})))
+        .file("docs/deep/guide.md", "# Guide\n\nThe zebra sleeps at noon.")
+        .file("docs/node_modules/x.md", "zebra")
+        .file("docs/.hidden/x.md", "zebra")
+        .file("docs/t.csv", "animal,legs\nostrich,2\n")
+        .file("docs/page.html", "<html><body><p>A <b>walrus</b> swims.</p></body></html>")
+        .file("docs/image.png", "x")
+        .file("notes.txt", "The heron stands.");
+    let run = project.brynhild(&["validate", "role.yaml"]);
+    assert_eq!(run.success().stderr, "", "{run}");
+    let none = "No documents have been ingested yet. Run 'brynhild ingest' first.";
+    assert_eq!(search(&project, "zebra"), none);
+    assert_eq!(
+        ingest(&project, &[]),
+        "Ingesting for reader... (5 files, 0 URLs)\nDone. 4 chunks stored. New: 4 | Updated: 0 | \
+         Skipped: 0 | Errors: 1\n  docs/image.png: Unsupported file type: .png\n"
+    );
+    assert_eq!(
+        search(&project, "zebras"),
+        "[Source: docs/deep/guide.md | Score: 1.000]\n# Guide\n\nThe zebra sleeps at noon."
+    );
+    assert!(search(&project, "ostrich").ends_with("animal, legs\nostrich, 2"));
+    assert!(search(&project, "walrus").ends_with("A **walrus** swims."));
+    let named = json!({"query": "the", "source": "docs/**/*.md", "strategy": "vector"});
+    let found = output(&project, "search_documents", &named);
+    assert!(found.contains("zebra") && !found.contains("heron"), "{found}");
+    assert_eq!(search(&project, "giraffe"), "No relevant documents found.");
+    project.file("notes.txt", "The giraffe runs.");
+    std::fs::remove_file(project.path().join("docs/deep/guide.md")).unwrap();
+    let said = ingest(&project, &[]);
+    assert!(said.contains("New: 0 | Updated: 1 | Skipped: 2 | Errors: 1"), "{said}");
+    assert!(search(&project, "giraffe").ends_with("The giraffe runs."));
+    assert_eq!(search(&project, "zebra heron"), "No relevant documents found.");
+    let said = ingest(&project, &["--force"]);
+    assert!(said.contains("New: 0 | Updated: 3 | Skipped: 0 | Errors: 1"), "{said}");
+    let said = failure(&project, "search_documents", &json!({"query": "the", "source": "[x"}));
+    assert!(said.starts_with("Error: source is no glob"), "{said}");
+}
+
+#[test]
+fn run_reads_new_documents_before_the_prompt() {
+    let model = ModelServer::start([
+        Reply::calls([("search_documents", json!({"query": "launch code"}))]),
+        Reply::text("Found."),
+        Reply::text("Not read."),
+    ]);
+    let project = project_with(&model);
+    project.file("role.yaml", role(&json!({"sources": ["*.md"]}))).file("a.md", "launch code 7");
+    project.brynhild(&["run", "role.yaml", "-p", "look"]).success();
+    let found =
+        model.chats()[1].body["messages"].as_array().unwrap().last().unwrap()["content"].clone();
+    assert_eq!(found, "[Source: a.md | Score: 1.000]\nlaunch code 7");
+    project.file("role.yaml", role(&json!({"sources": ["*.md"], "auto": false})));
+    project.file("a.md", "changed");
+    project.brynhild(&["run", "role.yaml", "-p", "look"]).success();
+    assert!(search(&project, "launch").ends_with("launch code 7"));
+}
+
+#[test]
+fn pages_are_fetched_and_read_again_if_they_changed() {
+    let server = Server::start(|_| {
+        let kind = ("Content-Type", String::from("text/html"));
+        (200, vec![kind], String::from("<html><p>Otters hold hands.</p></html>"))
+    });
+    let model = ModelServer::start([Reply::text("Hello.")]);
+    let project = project_with(&model);
+    let url = format!("{}/a", server.url());
+    project.file("role.yaml", role(&json!({"sources": [url]})));
+    let said = ingest(&project, &[]);
+    assert!(said.contains("Errors: 1\n") && said.contains("SSRF blocked"), "{said}");
+    project.config_more("api: {allow_private: [127.0.0.1]}\n");
+    let run = project.brynhild(&["run", "role.yaml", "-p", "hi"]);
+    let wanted = "connects to 127.0.0.1; `brynhild ingest` fetches it";
+    assert!(run.success().stderr.contains(wanted), "{run}");
+    assert_eq!(server.seen().len(), 0);
+    let said = ingest(&project, &[]);
+    let wanted = "Ingesting for reader... (0 files, 1 URLs)\nDone. 1 chunks stored. New: 1 |";
+    assert!(said.starts_with(wanted), "{said}");
+    let found = output(&project, "search_documents", &json!({"query": "otter", "source": url}));
+    assert_eq!(found, format!("[Source: {url} | Score: 1.000]\nOtters hold hands."));
+    assert!(ingest(&project, &[]).contains("Skipped: 1"));
+    assert!(ingest(&project, &["--force"]).contains("Updated: 1"));
+    assert_eq!(server.seen().len(), 3);
+}
+
+/// Writes archives as office programs do: a deflated document, and a workbook with stored parts.
+const OFFICE: &str = r#"
+import zipfile
+with zipfile.ZipFile("letter.docx", "w", zipfile.ZIP_DEFLATED) as archive:
+    archive.writestr("word/document.xml", """<?xml version="1.0"?><w:document><w:body>
+        <w:p><w:pPr><w:tabs><w:tab/></w:tabs></w:pPr><w:r><w:t>Dear </w:t></w:r><w:r><w:t>R&amp;D,</w:t></w:r></w:p>
+        <w:p/><w:p><w:r><w:t>the pelican</w:t><w:tab/><w:t>landed.</w:t></w:r></w:p></w:body></w:document>""")
+with zipfile.ZipFile("prices.xlsx", "w") as archive:
+    archive.writestr("xl/workbook.xml", '<workbook><sheets><sheet name="Birds" r:id="rId1"/></sheets></workbook>')
+    archive.writestr("xl/_rels/workbook.xml.rels",
+        '<Relationships><Relationship Id="rId1" Target="worksheets/sheet1.xml"/></Relationships>')
+    archive.writestr("xl/sharedStrings.xml", '<sst><si><t>bird</t></si><si><r><t>toucan, </t></r><r><t>big</t></r></si></sst>')
+    archive.writestr("xl/worksheets/sheet1.xml", """<worksheet><sheetData>
+        <row r="1"><c r="A1" t="s"><v>0</v></c><c r="C1" t="inlineStr"><is><t>price</t></is></c></row>
+        <row r="2"/><row r="3"><c r="A3" t="s"><v>1</v></c><c r="B3"/><c r="C3"><f>1+1</f><v>2.5</v></c></row>
+        </sheetData></worksheet>""")
+open("broken.docx", "w").write("PK")
+"#;
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "Python writes the files that are read")]
+fn office_files_are_read() {
+    let project = project();
+    let made = Command::new("python3").args(["-c", OFFICE]).current_dir(project.path()).status();
+    assert!(made.unwrap().success());
+    project.file("role.yaml", role(&json!({"sources": ["*.docx", "*.xlsx"]})));
+    let said = ingest(&project, &[]);
+    assert!(said.contains("New: 2 |"), "{said}");
+    assert!(said.ends_with("Errors: 1\n  broken.docx: this is no ZIP archive\n"), "{said}");
+    let found = search(&project, "pelican");
+    assert!(found.ends_with("]\nDear R&D,\n\nthe pelican\tlanded."), "{found}");
+    let found = search(&project, "toucan");
+    assert!(found.ends_with("]\n# Birds\nbird,,price\n\"toucan, big\",,2.5"), "{found}");
+}
+
+#[test]
+fn role_outside_of_the_project_reads_files_beside_it() {
+    let model = ModelServer::start([Reply::text("Hello."), Reply::text("Hello.")]);
+    let project = project_with(&model);
+    let role_file = project.home().join("roles/role.yaml");
+    let sources = json!(["docs/*", "../other.md"]);
+    for (path, text) in [
+        ("roles/role.yaml", role(&json!({"sources": sources}))),
+        ("roles/docs/a.md", String::from("albatross")),
+        ("roles/docs/id_rsa.txt", String::from("x")),
+        ("other.md", String::from("kiwi")),
+    ] {
+        project.file(project.home().join(path), text);
+    }
+    let path = role_file.to_str().unwrap();
+    let run = project.brynhild(&["ingest", path]);
+    let said = &run.success().stdout;
+    assert!(said.contains("New: 1 |"), "{said}");
+    for wanted in [
+        "other.md: in your home directory, outside the workspace; `--yes` reads it\n",
+        "docs/id_rsa.txt: outside the workspace, and may hold a secret; `--yes` reads it\n",
+    ] {
+        assert!(said.contains(wanted), "{said}");
+    }
+    let run = project.brynhild(&["run", path, "-p", "hi"]);
+    assert!(run.success().stderr.contains("warning: a document is left out: "), "{run}");
+    let run = project.brynhild(&["ingest", path, "--yes"]);
+    assert!(run.success().stdout.contains("New: 2 | Updated: 0 | Skipped: 1"), "{run}");
+}
+
+#[test]
+fn file_rules_apply_to_documents() {
+    let project = project();
+    project
+        .file("role.yaml", role(&json!({"sources": ["secret/*.md", "/etc/hostname.txt"]})))
+        .file("secret/a.md", "ostrich");
+    assert!(ingest(&project, &[]).contains("New: 1 |"));
+    project.config("permissions: {deny: ['Read(secret/**)']}\n");
+    let said = ingest(&project, &[]);
+    assert!(said.contains("Done. 0 chunks stored.") && said.contains("secret/a.md: "), "{said}");
+    let none = "No documents have been ingested yet. Run 'brynhild ingest' first.";
+    assert_eq!(search(&project, "ostrich"), none);
+}
+
+#[test]
+fn wrong_ingest_settings_are_reported() {
+    let project = project();
+    for (value, wanted) in [
+        (
+            json!({"chunking": {"chunk_size": 10, "chunk_overlap": 10}}),
+            "chunk_overlap (10) must be less than chunk_size (10)",
+        ),
+        (json!({"chunking": {"strategy": "odd"}}), "it is neither `fixed` nor `paragraph`"),
+        (json!({"sources": "a"}), "ingest.sources: it is no list"),
+        (json!({"sources": ["docs/[x"]}), "ingest.sources: \"docs/[x\" is no glob: "),
+    ] {
+        project.file("role.yaml", role(&value));
+        let run = project.brynhild(&["validate", "role.yaml"]);
+        assert!(run.code(1).stderr.contains(wanted), "{run}");
+    }
+    project.file("role.yaml", role(&json!({"sources": ["none/*.md"]})));
+    let wanted =
+        "Ingesting for reader... (0 files, 0 URLs)\nNo files or URLs matched source patterns.\n";
+    assert_eq!(ingest(&project, &[]), wanted);
+    project.file("role.yaml", json!({"name": "bare", "prompt": "x"}).to_string());
+    let run = project.brynhild(&["ingest", "role.yaml"]);
+    assert!(run.code(1).stderr.contains("No ingest config in role definition."), "{run}");
+}

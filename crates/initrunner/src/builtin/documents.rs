@@ -1,0 +1,63 @@
+//! `search_documents`: finds chunks of the documents of a role. It reads the role's store alone, so
+//! it needs no permission.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use contract::tool::{Risk, Tool};
+use serde_json::{Value, json};
+
+use super::function::{self, Function};
+use super::memory::count;
+use super::{About, Ground, text};
+use crate::documents::DocumentStore;
+
+pub fn search_documents(documents: DocumentStore, ground: &Ground) -> Arc<dyn Tool> {
+    let about = About {
+        name: "search_documents",
+        description: "Search the documents of this agent for words.",
+        kind: "documents",
+        risk: Risk::ReadOnly,
+        properties: json!({
+            "query": {"type": "string", "description": "Words to search for"},
+            "top_k": {"type": "integer", "minimum": 1, "default": 5},
+            "source": {
+                "type": ["string", "null"], "default": null,
+                "description": "A source, or a glob of sources such as docs/*.md",
+            },
+            "strategy": {
+                "type": ["string", "null"], "default": null,
+                "description": "Has no effect: every search is by words",
+            },
+        }),
+        required: &["query"],
+    };
+    function::tool(Search(Arc::new(documents)), about.spec(ground))
+}
+
+struct Search(Arc<DocumentStore>);
+
+#[async_trait]
+impl Function for Search {
+    async fn call(&self, args: &Value) -> Result<String, String> {
+        let query = text(args, "query").to_owned();
+        let source = Some(text(args, "source").to_owned()).filter(|it| !it.is_empty());
+        let limit = count(args, "top_k", 5);
+        let documents = Arc::clone(&self.0);
+        function::blocking(move || {
+            if documents.is_empty()? {
+                let none = "No documents have been ingested yet. Run 'brynhild ingest' first.";
+                return Ok(none.to_owned());
+            }
+            let hits = documents.search(&query, source.as_deref(), limit)?;
+            if hits.is_empty() {
+                return Ok(String::from("No relevant documents found."));
+            }
+            let hits = hits.iter().map(|(hit, score)| {
+                format!("[Source: {} | Score: {score:.3}]\n{}", hit.source, hit.text)
+            });
+            Ok(hits.collect::<Vec<_>>().join("\n\n---\n\n"))
+        })
+        .await
+    }
+}

@@ -1,0 +1,242 @@
+//! Reads the sources of a role into its store: files that match globs, and pages.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use files::{bounded, path};
+use reqwest::header::HeaderMap;
+use reqwest::{Method, Url};
+use serde::Serialize;
+use tokio::time::Instant;
+
+use super::sources::{self, is_url};
+use super::{DocumentStore, Stamp, text};
+use crate::host::{Exchange, HttpClient};
+use crate::html::{self, Form};
+
+const MEGABYTE: u64 = 1 << 20;
+const PAGE_BYTES: usize = 512_000;
+const PAGE_TIMEOUT: Duration = Duration::from_secs(15);
+/// The time between two requests to one host.
+const HOST_INTERVAL: Duration = Duration::from_secs(1);
+const MAX_REDIRECTS: usize = 5;
+
+/// The sources that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refresh {
+    /// Changed files, and pages that are not in the store.
+    Stale,
+    /// Changed files and pages.
+    Changed,
+    All,
+}
+
+/// The means and rules of reading sources.
+pub struct Ingestion<'a> {
+    pub store: &'a DocumentStore,
+    pub role_directory: &'a Path,
+    pub requests: &'a dyn HttpClient,
+    /// Says why a file may not be read.
+    pub check_file: &'a (dyn Fn(&Path) -> Result<(), String> + Sync),
+    /// Says why a host may not be connected to.
+    pub check_host: &'a (dyn Fn(&str) -> Result<(), String> + Sync),
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct IngestReport {
+    pub files: usize,
+    pub urls: usize,
+    pub chunks: usize,
+    pub new: usize,
+    pub updated: usize,
+    pub skipped: usize,
+    /// A source and what is wrong with it.
+    pub errors: Vec<String>,
+}
+
+/// The number of chunks that were stored, and true if there were others before; none if the source
+/// has not changed.
+type Stored = Option<(usize, bool)>;
+
+impl Ingestion<'_> {
+    /// Stores the sources that are new or have changed, and removes files that are gone. Errors of
+    /// single sources are in the report.
+    pub async fn run(&self, refresh: Refresh) -> Result<IngestReport, String> {
+        let directory = path::normalize(self.role_directory);
+        let (urls, patterns): (Vec<&String>, Vec<&String>) =
+            self.store.settings.sources.iter().partition(|source| is_url(source));
+        let mut files = BTreeSet::new();
+        for pattern in patterns {
+            sources::find(pattern, &directory, &mut files)?;
+        }
+        let name = |file: &PathBuf| {
+            file.strip_prefix(&directory).unwrap_or(file).to_string_lossy().into_owned()
+        };
+        let names: BTreeSet<String> = files.iter().map(name).collect();
+        for source in self.store.sources()? {
+            if !is_url(&source) && !names.contains(&source) {
+                self.store.purge(&source)?;
+            }
+        }
+        let mut report =
+            IngestReport { files: files.len(), urls: urls.len(), ..IngestReport::default() };
+        let mut total = 0;
+        for file in &files {
+            let name = name(file);
+            let stored = self.store_file(file, &name, &mut total, refresh);
+            if stored.is_err() {
+                // A file that may not be read, or no longer can be, is not found by its old text.
+                self.store.purge(&name)?;
+            }
+            report.add(&name, stored);
+            tokio::task::yield_now().await;
+        }
+        let mut next_requests = HashMap::new();
+        for url in urls {
+            let stored = match self.store.stamp(url)? {
+                Some(_) if refresh == Refresh::Stale => Ok(None),
+                before => self.store_page(url, before, refresh, &mut next_requests).await,
+            };
+            report.add(url, stored);
+        }
+        Ok(report)
+    }
+
+    fn store_file(
+        &self,
+        file: &Path,
+        name: &str,
+        total: &mut u64,
+        refresh: Refresh,
+    ) -> Result<Stored, String> {
+        let settings = &self.store.settings;
+        (self.check_file)(file)?;
+        let metadata = fs::metadata(file).map_err(|error| error.to_string())?;
+        let limit = megabytes(settings.max_file_mb);
+        if metadata.len() > limit {
+            return Err(format!(
+                "File size ({} MB) exceeds limit ({} MB)",
+                metadata.len().div_ceil(MEGABYTE),
+                settings.max_file_mb
+            ));
+        }
+        *total += metadata.len();
+        if *total > megabytes(settings.max_total_mb) {
+            let limit = settings.max_total_mb;
+            return Err(format!("Total ingest size would exceed limit ({limit} MB)"));
+        }
+        let modified = metadata.modified().ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
+        let last_modified =
+            modified.and_then(|it| i64::try_from(it.as_nanos()).ok()).unwrap_or_default();
+        let before = self.store.stamp(name)?.filter(|_| refresh != Refresh::All);
+        if before.as_ref().is_some_and(|before| before.last_modified == last_modified) {
+            return Ok(None);
+        }
+        let bytes = bounded::read(file, limit).map_err(|error| error.to_string())?;
+        let bytes = bytes.ok_or("it has grown while it was read")?;
+        let content_hash = text::hash(&bytes);
+        if before.is_some_and(|before| before.content_hash == content_hash) {
+            self.store.touch(name, last_modified)?;
+            return Ok(None);
+        }
+        let text = text::of_file(file, bytes)?;
+        self.put(name, &text, &Stamp { content_hash, last_modified })
+    }
+
+    async fn store_page(
+        &self,
+        source: &str,
+        before: Option<Stamp>,
+        refresh: Refresh,
+        next_requests: &mut HashMap<String, Instant>,
+    ) -> Result<Stored, String> {
+        let text = self.page(source, next_requests).await?;
+        let stamp = Stamp { content_hash: text::hash(text.as_bytes()), last_modified: 0 };
+        if refresh != Refresh::All && before.as_ref() == Some(&stamp) {
+            return Ok(None);
+        }
+        self.put(source, &text, &stamp)
+    }
+
+    fn put(&self, source: &str, text: &str, stamp: &Stamp) -> Result<Stored, String> {
+        let is_known = self.store.stamp(source)?.is_some();
+        match self.store.put(source, text, stamp)? {
+            0 => Err(String::from("No chunks extracted")),
+            count => Ok(Some((count, is_known))),
+        }
+    }
+
+    /// Fetches a page as Markdown. Every host on the way is checked.
+    async fn page(
+        &self,
+        source: &str,
+        next_requests: &mut HashMap<String, Instant>,
+    ) -> Result<String, String> {
+        let mut url = Url::parse(source).map_err(|error| error.to_string())?;
+        for _ in 0..=MAX_REDIRECTS {
+            let host = url.host_str().unwrap_or_default().to_owned();
+            (self.check_host)(&host)?;
+            if let Some(time) = next_requests.get(&host) {
+                tokio::time::sleep_until(*time).await;
+            }
+            next_requests.insert(host, Instant::now() + HOST_INTERVAL);
+            let exchange = Exchange {
+                method: Method::GET,
+                url: url.clone(),
+                headers: HeaderMap::new(),
+                body: None,
+                limit: PAGE_BYTES,
+                timeout: PAGE_TIMEOUT,
+            };
+            let reply = self.requests.exchange(exchange).await?;
+            if (300..400).contains(&reply.status) && !reply.location.is_empty() {
+                url = url.join(&reply.location).map_err(|error| error.to_string())?;
+                continue;
+            }
+            if !(200..300).contains(&reply.status) {
+                return Err(format!("HTTP {}", reply.status));
+            }
+            let is_html = reply.content_type.contains("html") || html::looks_like(&reply.text);
+            return Ok(if is_html {
+                html::render(&reply.text, &url, Form::Markdown)
+            } else {
+                reply.text
+            });
+        }
+        Err(format!("it was redirected more than {MAX_REDIRECTS} times"))
+    }
+}
+
+impl IngestReport {
+    fn add(&mut self, source: &str, stored: Result<Stored, String>) {
+        match stored {
+            Ok(Some((count, is_known))) => {
+                *(if is_known { &mut self.updated } else { &mut self.new }) += 1;
+                self.chunks += count;
+            }
+            Ok(None) => self.skipped += 1,
+            Err(what) => self.errors.push(format!("{source}: {what}")),
+        }
+    }
+
+    /// The result in words, with a line for each error.
+    pub fn summary(&self) -> String {
+        if self.files + self.urls == 0 {
+            return String::from("No files or URLs matched source patterns.");
+        }
+        let Self { chunks, new, updated, skipped, errors, .. } = self;
+        let counts = format!(
+            "Done. {chunks} chunks stored. New: {new} | Updated: {updated} | Skipped: {skipped} | \
+             Errors: {}",
+            errors.len()
+        );
+        let errors = errors.iter().map(|error| format!("\n  {error}"));
+        std::iter::once(counts).chain(errors).collect()
+    }
+}
+
+fn megabytes(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX).saturating_mul(MEGABYTE)
+}
