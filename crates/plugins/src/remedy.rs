@@ -16,6 +16,10 @@ const ALONE: &str = "All connection attempts failed|Cannot connect to host|Could
     Failed to establish a new connection|unable to resolve host address|Errno 101]|\
     Errno 111]|Errno -3]|Network is unreachable|Connection refused|\
     Temporary failure in name resolution|nodename nor servname";
+/// Messages of HTTP clients that the proxy of the sandbox refused. A server may refuse with the same
+/// words, so they count only without a network.
+const PROXY_REFUSALS: [&str; 4] =
+    ["403 Forbidden", "403: Forbidden", "403 Client Error", "response 403"];
 /// Messages where nothing may be written.
 const SHUT: [&str; 2] = ["Read-only file system", "Errno 30]"];
 /// Messages of SQLite there; it names no file.
@@ -50,7 +54,8 @@ pub(crate) fn remedy(plugin: &Plugin, around: &Around<'_>, words: &str) -> Optio
     let has_no_network = grants.network == NetworkWish::None || mode == Mode::ReadOnly;
     let file = (says(&REFUSED) || says(&SHUT)).then(|| file(words)).flatten();
     let is_without_socket = words.contains(NO_SOCKET) && file.is_none();
-    let (what, missing) = if has_no_network && (is_alone(words) || is_without_socket) {
+    let is_offline = is_alone(words) || is_without_socket || says(&PROXY_REFUSALS);
+    let (what, missing) = if has_no_network && is_offline {
         ("without a network", Wishes { network: NetworkWish::All, ..Wishes::default() })
     } else if let Some(file) = file {
         let directory = directory(plugin, around, file)?;
@@ -218,9 +223,13 @@ mod tests {
             "URLError: <urlopen error [Errno -3] Temporary failure in name resolution>",
             "ConnectError: [Errno 111] Connection refused",
             "PermissionError: [Errno 1] Operation not permitted",
+            "HTTPError: HTTP Error 403: Forbidden",
+            "URLError: <urlopen error Tunnel connection failed: 403 Forbidden>",
         ] {
             assert_eq!(grant(words), network, "{words}");
         }
+        let online = Wishes { network: NetworkWish::All, ..Wishes::default() };
+        assert_eq!(told("HTTP Error 403: Forbidden", online, Mode::Normal), None);
         let written = |directory: &str| format!("brynhild plugin grant p --write {directory}");
         let error = "OSError: [Errno 30] Read-only file system: ";
         assert_eq!(grant(&format!("{error}'out.txt'")), written("."));
