@@ -14,7 +14,7 @@ mod role;
 pub(crate) use chat::ChatArgs;
 pub(crate) use extend::{
     AgentsCommand, CommandCommand, GrantArgs, HooksCommand, MarketplaceCommand, PluginCommand,
-    PluginInstallArgs, PluginNewArgs, PluginTestArgs,
+    PluginDevArgs, PluginInstallArgs, PluginNewArgs, PluginTestArgs,
 };
 pub(crate) use look::{
     ApiCommand, ConfigCommand, Direction, Indexes, LogsCommand, ModelOrder, ModelsCommand,

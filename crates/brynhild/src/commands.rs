@@ -60,6 +60,12 @@ pub(crate) fn run(cli: Cli) -> Outcome {
                 asynchronously(repl::run(Assembly::new(trust::settled(run)?)))
             }
         }
+        Some(Command::Plugin { command: Some(PluginCommand::Dev(args)) })
+            if args.call.is_empty() =>
+        {
+            let run = RunContext::for_conversation(plugin::dev::conversation(cli.global, &args)?)?;
+            asynchronously(repl::run(Assembly::new(trust::settled(run)?)))
+        }
         Some(Command::Schema) => schema::events(),
         Some(Command::Completions { shell }) => schema::completions(shell),
         Some(Command::Man) => schema::manual(),
@@ -290,9 +296,9 @@ fn text<'a>(row: &'a Value, key: &str) -> &'a str {
 }
 
 /// The JSON value of `--input`.
-fn json_input(input: &str) -> Result<Value, Problem> {
+fn json_input(flag: &str, input: &str) -> Result<Value, Problem> {
     serde_json::from_str(input)
-        .map_err(|error| Problem::misuse(format!("`--input` is not valid JSON: {error}")))
+        .map_err(|error| Problem::misuse(format!("`{flag}` is not valid JSON: {error}")))
 }
 
 fn print_problems(problems: &[plugins::problem::Problem]) {

@@ -6,6 +6,7 @@ pub mod case;
 pub mod compatibility;
 pub mod config_edit;
 pub mod content;
+pub mod dev;
 pub mod example;
 pub mod golden;
 pub mod grants;

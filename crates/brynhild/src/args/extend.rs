@@ -18,6 +18,8 @@ pub(crate) enum PluginCommand {
         #[arg(default_value = ".", value_name = "DIR")]
         directory: PathBuf,
     },
+    /// Converse with a plugin that you write, or call one of its tools on each save
+    Dev(PluginDevArgs),
     /// Install a plugin from a directory, a repository, a package or a marketplace
     Install(PluginInstallArgs),
     /// Fetch installed plugins again, and show what changed before it is used
@@ -121,6 +123,19 @@ pub(crate) struct PluginTestArgs {
     /// Also write the results as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PluginDevArgs {
+    /// The plugin's directory
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// Call a tool without a model, and again whenever a file of the plugin changes
+    #[arg(long, num_args = 2, value_names = ["TOOL", "JSON"])]
+    pub(crate) call: Vec<String>,
+    /// Call the tool only once
+    #[arg(long, requires = "call")]
+    pub(crate) once: bool,
 }
 
 #[derive(Args, Clone, Debug)]

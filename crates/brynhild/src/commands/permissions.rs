@@ -112,7 +112,9 @@ pub(crate) async fn policy(assembly: &Assembly, command: &PolicyCommand) -> Outc
         PolicyCommand::Check { command } => {
             judge(assembly, "Bash", &json!({ "command": command })).await
         }
-        PolicyCommand::Explain { tool, input } => judge(assembly, tool, &json_input(input)?).await,
+        PolicyCommand::Explain { tool, input } => {
+            judge(assembly, tool, &json_input("--input", input)?).await
+        }
     }
 }
 

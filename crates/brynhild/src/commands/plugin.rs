@@ -2,6 +2,7 @@
 
 mod bench;
 mod check;
+pub(crate) mod dev;
 mod fetch;
 mod install;
 mod new;
@@ -36,6 +37,7 @@ pub(crate) async fn run(assembly: &Assembly, command: &PluginCommand) -> Outcome
         PluginCommand::New(args) => new::run(assembly, args),
         PluginCommand::Test(args) => testing::run(assembly, args).await,
         PluginCommand::Bench { directory } => bench::run(assembly, directory).await,
+        PluginCommand::Dev(args) => dev::run(assembly, args).await,
         PluginCommand::Install(args) => install::install(assembly, args).await,
         PluginCommand::Update { name } => install::update(assembly, name.as_deref()).await,
         PluginCommand::Remove { name } => install::remove(assembly, name),

@@ -94,7 +94,7 @@ async fn schema(assembly: &Assembly, name: &str) -> Outcome {
 }
 
 async fn exec(assembly: &Assembly, name: &str, input: &str) -> Outcome {
-    let args = json_input(input)?;
+    let args = json_input("--input", input)?;
     if !args.is_object() {
         return Err(Problem::misuse("`--input` must be a JSON object"));
     }
@@ -105,10 +105,14 @@ async fn exec(assembly: &Assembly, name: &str, input: &str) -> Outcome {
     if !is_stream {
         show(assembly, &verdict)?;
     }
-    Ok(match verdict.exit() {
+    Ok(exit_of(&verdict))
+}
+
+pub(super) fn exit_of(verdict: &Verdict) -> Exit {
+    match verdict.exit() {
         Exit::Done if verdict.has_failed_call => Exit::Failed,
         exit => exit,
-    })
+    }
 }
 
 /// Runs one call in a conversation without a model.

@@ -2,6 +2,7 @@
 
 mod bench;
 mod check;
+mod dev;
 mod grant;
 mod new;
 mod testing;

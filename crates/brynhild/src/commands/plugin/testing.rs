@@ -265,11 +265,7 @@ impl TestRun<'_> {
     }
 
     fn note_signal(&mut self, exit: Exit) {
-        let is_signal = matches!(
-            exit,
-            Exit::HungUp | Exit::Interrupted | Exit::Quit | Exit::Terminated | Exit::PipeClosed
-        );
-        if is_signal {
+        if exit.is_signal() {
             self.stop = Some(exit);
         }
     }
