@@ -5,6 +5,7 @@ pub mod audit;
 pub mod auto_skill;
 pub mod builtin;
 pub mod documents;
+pub mod embeddings;
 pub mod evals;
 pub mod final_result;
 pub mod host;

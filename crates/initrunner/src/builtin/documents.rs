@@ -10,16 +10,17 @@ use serde_json::{Value, json};
 use super::function::{self, Function};
 use super::memory::count;
 use super::{About, Ground, text};
-use crate::documents::DocumentStore;
+use crate::documents::{DocumentStore, Query};
+use crate::role::SearchStrategy;
 
 pub fn search_documents(documents: DocumentStore, ground: &Ground) -> Arc<dyn Tool> {
     let about = About {
         name: "search_documents",
-        description: "Search the documents of this agent for words.",
+        description: "Search the documents of this agent.",
         kind: "documents",
         risk: Risk::ReadOnly,
         properties: json!({
-            "query": {"type": "string", "description": "Words to search for"},
+            "query": {"type": "string", "description": "A question, or words to search for"},
             "top_k": {"type": "integer", "minimum": 1, "default": 5},
             "source": {
                 "type": ["string", "null"], "default": null,
@@ -27,7 +28,7 @@ pub fn search_documents(documents: DocumentStore, ground: &Ground) -> Arc<dyn To
             },
             "strategy": {
                 "type": ["string", "null"], "default": null,
-                "description": "Has no effect: every search is by words",
+                "description": "`vector` or `hybrid`, if the documents have vectors",
             },
         }),
         required: &["query"],
@@ -40,16 +41,22 @@ struct Search(Arc<DocumentStore>);
 #[async_trait]
 impl Function for Search {
     async fn call(&self, args: &Value) -> Result<String, String> {
-        let query = text(args, "query").to_owned();
-        let source = Some(text(args, "source").to_owned()).filter(|it| !it.is_empty());
-        let limit = count(args, "top_k", 5);
+        let named = |key: &str| Some(text(args, key)).filter(|it| !it.is_empty());
+        let strategy = named("strategy").map(SearchStrategy::parse).transpose();
+        let query = Query {
+            words: text(args, "query").to_owned(),
+            source: named("source").map(str::to_owned),
+            strategy: strategy.map_err(|what| format!("Error: strategy: {what}"))?,
+            limit: count(args, "top_k", 5),
+        };
         let documents = Arc::clone(&self.0);
+        if documents.is_empty()? {
+            let none = "No documents have been ingested yet. Run 'brynhild ingest' first.";
+            return Ok(none.to_owned());
+        }
+        let vector = documents.vector(&query).await.map_err(|what| format!("Error: {what}"))?;
         function::blocking(move || {
-            if documents.is_empty()? {
-                let none = "No documents have been ingested yet. Run 'brynhild ingest' first.";
-                return Ok(none.to_owned());
-            }
-            let hits = documents.search(&query, source.as_deref(), limit)?;
+            let hits = documents.search(&query, vector.as_deref())?;
             if hits.is_empty() {
                 return Ok(String::from("No relevant documents found."));
             }

@@ -56,14 +56,17 @@ pub struct IngestReport {
     pub errors: Vec<String>,
 }
 
-/// The number of chunks that were stored, and true if there were others before; none if the source
-/// has not changed.
-type Stored = Option<(usize, bool)>;
+/// The text of a source; none if it has not changed.
+type NewText = Option<(String, Stamp)>;
 
 impl Ingestion<'_> {
     /// Stores the sources that are new or have changed, and removes files that are gone. Errors of
     /// single sources are in the report.
     pub async fn run(&self, refresh: Refresh) -> Result<IngestReport, String> {
+        match self.store.check_model() {
+            Err(_) if refresh == Refresh::All => self.store.start_over().await?,
+            checked => checked?,
+        }
         let directory = path::normalize(self.role_directory);
         let (urls, patterns): (Vec<&String>, Vec<&String>) =
             self.store.settings.sources.iter().partition(|source| is_url(source));
@@ -85,32 +88,32 @@ impl Ingestion<'_> {
         let mut total = 0;
         for file in &files {
             let name = name(file);
-            let stored = self.store_file(file, &name, &mut total, refresh);
-            if stored.is_err() {
+            let read = self.read_file(file, &name, &mut total, refresh);
+            if read.is_err() {
                 // A file that may not be read, or no longer can be, is not found by its old text.
                 self.store.purge(&name)?;
             }
-            report.add(&name, stored);
+            self.put(&name, read, &mut report).await?;
             tokio::task::yield_now().await;
         }
         let mut next_requests = HashMap::new();
         for url in urls {
-            let stored = match self.store.stamp(url)? {
+            let read = match self.store.stamp(url)? {
                 Some(_) if refresh == Refresh::Stale => Ok(None),
-                before => self.store_page(url, before, refresh, &mut next_requests).await,
+                before => self.read_page(url, before, refresh, &mut next_requests).await,
             };
-            report.add(url, stored);
+            self.put(url, read, &mut report).await?;
         }
         Ok(report)
     }
 
-    fn store_file(
+    fn read_file(
         &self,
         file: &Path,
         name: &str,
         total: &mut u64,
         refresh: Refresh,
-    ) -> Result<Stored, String> {
+    ) -> Result<NewText, String> {
         let settings = &self.store.settings;
         (self.check_file)(file)?;
         let metadata = fs::metadata(file).map_err(|error| error.to_string())?;
@@ -142,30 +145,46 @@ impl Ingestion<'_> {
             return Ok(None);
         }
         let text = text::of_file(file, bytes)?;
-        self.put(name, &text, &Stamp { content_hash, last_modified })
+        Ok(Some((text, Stamp { content_hash, last_modified })))
     }
 
-    async fn store_page(
+    async fn read_page(
         &self,
         source: &str,
         before: Option<Stamp>,
         refresh: Refresh,
         next_requests: &mut HashMap<String, Instant>,
-    ) -> Result<Stored, String> {
+    ) -> Result<NewText, String> {
         let text = self.page(source, next_requests).await?;
         let stamp = Stamp { content_hash: text::hash(text.as_bytes()), last_modified: 0 };
         if refresh != Refresh::All && before.as_ref() == Some(&stamp) {
             return Ok(None);
         }
-        self.put(source, &text, &stamp)
+        Ok(Some((text, stamp)))
     }
 
-    fn put(&self, source: &str, text: &str, stamp: &Stamp) -> Result<Stored, String> {
-        let is_known = self.store.stamp(source)?.is_some();
-        match self.store.put(source, text, stamp)? {
-            0 => Err(String::from("No chunks extracted")),
-            count => Ok(Some((count, is_known))),
+    /// Stores a new text, and notes the result. Fails if the store or the embeddings do.
+    async fn put(
+        &self,
+        source: &str,
+        read: Result<NewText, String>,
+        report: &mut IngestReport,
+    ) -> Result<(), String> {
+        match read {
+            Ok(Some((text, stamp))) => {
+                let is_known = self.store.stamp(source)?.is_some();
+                let count = self.store.put(source, &text, &stamp).await?;
+                match count {
+                    0 => report.errors.push(format!("{source}: No chunks extracted")),
+                    _ if is_known => report.updated += 1,
+                    _ => report.new += 1,
+                }
+                report.chunks += count;
+            }
+            Ok(None) => report.skipped += 1,
+            Err(what) => report.errors.push(format!("{source}: {what}")),
         }
+        Ok(())
     }
 
     /// Fetches a page as Markdown. Every host on the way is checked.
@@ -210,17 +229,6 @@ impl Ingestion<'_> {
 }
 
 impl IngestReport {
-    fn add(&mut self, source: &str, stored: Result<Stored, String>) {
-        match stored {
-            Ok(Some((count, is_known))) => {
-                *(if is_known { &mut self.updated } else { &mut self.new }) += 1;
-                self.chunks += count;
-            }
-            Ok(None) => self.skipped += 1,
-            Err(what) => self.errors.push(format!("{source}: {what}")),
-        }
-    }
-
     /// The result in words, with a line for each error.
     pub fn summary(&self) -> String {
         if self.files + self.urls == 0 {

@@ -3,7 +3,7 @@
 use globset::Glob;
 use serde_json::{Map, Value};
 
-use super::Fields;
+use super::{EmbeddingSettings, Fields};
 
 #[rustfmt::skip]
 const KEYS: &[&str] = &[
@@ -20,6 +20,8 @@ pub struct IngestSettings {
     pub(crate) chunk_size: usize,
     pub(crate) chunk_overlap: usize,
     pub(crate) store_path: Option<String>,
+    pub embeddings: Option<EmbeddingSettings>,
+    pub(crate) search: SearchStrategy,
     pub(crate) max_file_mb: usize,
     pub(crate) max_total_mb: usize,
 }
@@ -28,6 +30,23 @@ pub struct IngestSettings {
 pub(crate) enum ChunkStrategy {
     Fixed,
     Paragraph,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SearchStrategy {
+    Vector,
+    /// By vectors and by words, merged by rank.
+    Hybrid,
+}
+
+impl SearchStrategy {
+    pub(crate) fn parse(name: &str) -> Result<Self, &'static str> {
+        match name {
+            "vector" => Ok(Self::Vector),
+            "hybrid" | "hybrid_rerank" => Ok(Self::Hybrid),
+            _ => Err("it is none of `vector`, `hybrid` and `hybrid_rerank`"),
+        }
+    }
 }
 
 impl IngestSettings {
@@ -60,6 +79,16 @@ impl IngestSettings {
             );
             fields.error("ingest.chunking", what);
         }
+        let retriever = fields.mapping(ingest.get("retriever"), "ingest.retriever");
+        let retriever = retriever.unwrap_or(&empty);
+        let known = ["strategy", "rrf_k", "reranker_model"];
+        fields.warn_unknown(retriever, "ingest.retriever", &known);
+        let search = fields.text(retriever, "strategy", "ingest.retriever.");
+        let search = SearchStrategy::parse(search.as_deref().unwrap_or("vector"));
+        let search = search.unwrap_or_else(|what| {
+            fields.error("ingest.retriever.strategy", what);
+            SearchStrategy::Vector
+        });
         let sources = fields.texts(ingest, "ingest.sources");
         for source in &sources {
             if let Err(error) = Glob::new(source) {
@@ -80,6 +109,12 @@ impl IngestSettings {
             chunk_size,
             chunk_overlap,
             store_path: fields.text(ingest, "store_path", "ingest."),
+            embeddings: EmbeddingSettings::read(
+                ingest.get("embeddings"),
+                "ingest.embeddings",
+                fields,
+            ),
+            search,
         })
     }
 }

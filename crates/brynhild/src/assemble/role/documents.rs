@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use contract::action::Action;
-use contract::policy::Decision;
+use contract::policy::{Approvals, Decision, Ruling};
 use contract::tool::{Risk, Tool};
 use initrunner::builtin::{self, RunNumber};
-use initrunner::documents::{DocumentStore, IngestReport, Ingestion, Refresh};
+use initrunner::documents::{DocumentPlace, DocumentStore, IngestReport, Ingestion, Refresh};
+use initrunner::embeddings::Embedder;
 use initrunner::role::Role;
 
 use super::host::Requests;
@@ -20,10 +21,42 @@ use crate::assemble::permissions;
 use crate::exit::Problem;
 use crate::output;
 
-/// Opens the documents of a role that has some.
-fn store(assembly: &Assembly, role: &Role) -> Result<Option<DocumentStore>, String> {
-    let Some(settings) = &role.ingest else { return Ok(None) };
-    DocumentStore::open(settings, &role.name, &store_home(assembly, role)?).map(Some)
+/// The place of a role's documents, if it has any, and why they have no vectors though it names
+/// embeddings.
+fn place_and_note(
+    assembly: &Assembly,
+    role: &Role,
+) -> Result<Option<(DocumentPlace, Option<String>)>, String> {
+    let Some(settings) = role.ingest.clone() else { return Ok(None) };
+    let home = store_home(assembly, role)?;
+    let embedder = settings.embeddings.clone().map(|mut settings| {
+        settings.provider = settings.provider.or_else(|| role.model.provider.clone());
+        if reach::came_with_project(assembly, role) {
+            return Err(String::from("the role came with a project that is not trusted"));
+        }
+        if assembly.global.safe {
+            return Err(String::from("with `--safe` nothing is reached"));
+        }
+        let requests = Arc::new(Requests(tools::requests(assembly, role)));
+        let embedder = Embedder::new(&settings, requests)?;
+        // The user names the role and so agrees to its model, but rules still deny a host.
+        Rules::new(assembly, role)?.check_host(embedder.host(), true)?;
+        Ok(Arc::new(embedder))
+    });
+    let (embedder, note) = match embedder {
+        Some(Err(why)) => (None, Some(why)),
+        found => (found.and_then(Result::ok), None),
+    };
+    Ok(Some((DocumentPlace { settings, agent: role.name.clone(), home, embedder }, note)))
+}
+
+/// Opens the documents of a role that has some. Without the embeddings that it names, it warns.
+fn open(assembly: &Assembly, role: &Role) -> Result<Option<DocumentStore>, String> {
+    let Some((place, note)) = place_and_note(assembly, role)? else { return Ok(None) };
+    if let Some(why) = note {
+        output::warning(&format!("documents are searched by words: no embeddings: {why}"));
+    }
+    place.open().map(Some)
 }
 
 /// The tool that searches a role's documents. Before a run, those that have changed are read. Problems
@@ -34,16 +67,19 @@ pub(super) async fn search_tool(
     run: &RunNumber,
     is_run: bool,
 ) -> Option<Arc<dyn Tool>> {
-    let documents = warned("documents", store(assembly, role)).flatten()?;
+    let documents = warned("documents", open(assembly, role)).flatten()?;
     if is_run && role.ingest.as_ref().is_some_and(|settings| settings.is_automatic) {
         let report = read_documents(assembly, role, &documents, Refresh::Stale).await;
-        let errors = warned("documents", report).unwrap_or_default().errors;
+        let errors = match report {
+            Ok(report) => report.errors,
+            Err(what) => vec![format!("nothing was read: {what}")],
+        };
         if let Some(first) = errors.first() {
             let more = match errors.len() - 1 {
                 0 => String::new(),
                 count => format!("; and {count} more, which `brynhild ingest` lists"),
             };
-            output::warning(&format!("a document is left out: {first}{more}"));
+            output::warning(&format!("the role's documents are not complete: {first}{more}"));
         }
     }
     Some(builtin::search_documents(documents, &tools::ground(assembly, role, run)))
@@ -55,7 +91,7 @@ pub(crate) async fn ingest(
     role: &Role,
     refresh: Refresh,
 ) -> Result<IngestReport, String> {
-    let documents = store(assembly, role)?.ok_or("No ingest config in role definition.")?;
+    let documents = open(assembly, role)?.ok_or("No ingest config in role definition.")?;
     read_documents(assembly, role, &documents, refresh).await
 }
 
@@ -65,47 +101,62 @@ async fn read_documents(
     documents: &DocumentStore,
     refresh: Refresh,
 ) -> Result<IngestReport, String> {
-    let said = |problem: Problem| problem.message();
-    let root = assembly.root().map_err(said)?;
-    // The files beside a role that is outside of the project are judged as files of a project.
-    let beside = Some(role.directory()).filter(|directory| !directory.starts_with(root));
-    let policies = [Some(root), beside].into_iter().flatten();
-    let policies = policies.map(|root| permissions::policy(assembly, root).map_err(said));
-    let policies: Vec<_> = policies.collect::<Result<_, _>>()?;
-    let caller = servers::caller("ingest", &tools::source(role), Risk::ReadOnly);
-    let judge = |action: Action, may_ask: bool, remedy: &str| {
-        let rulings = policies
-            .iter()
-            .map(|policy| policy.judge(&caller, std::slice::from_ref(&action), assembly.mode()));
-        let rulings: Vec<_> = rulings.collect();
-        let why = |decision| {
-            let ruling = rulings.iter().find(|ruling| ruling.decision == decision)?;
-            ruling.deciding().map(|reason| reason.why.clone())
-        };
-        match (why(Decision::Deny), why(Decision::Allow)) {
-            (Some(why), _) => Err(why),
-            (None, None) if !may_ask => {
-                Err(format!("{}; {remedy}", why(Decision::Ask).unwrap_or_default()))
-            }
-            (None, _) => Ok(()),
-        }
-    };
-    let is_yes = assemble::asks_nothing(assembly);
-    let check_file = |path: &Path| {
-        reach::check(assembly, role, path)?;
-        judge(Action::Read { path: path.to_owned() }, is_yes, "`--yes` reads it")
-    };
-    let check_host = |host: &str| {
-        let may_ask = is_yes || refresh != Refresh::Stale;
-        let action = Action::Connect { host: host.to_owned() };
-        judge(action, may_ask, "`brynhild ingest` fetches it")
-    };
+    let rules = Rules::new(assembly, role)?;
     let ingestion = Ingestion {
         store: documents,
         role_directory: role.directory(),
         requests: &Requests(tools::requests(assembly, role)),
-        check_file: &check_file,
-        check_host: &check_host,
+        check_file: &|path| rules.check_file(path),
+        check_host: &|host| rules.check_host(host, refresh != Refresh::Stale),
     };
     ingestion.run(refresh).await
+}
+
+/// The rules on files and hosts for the documents of a role.
+struct Rules<'a> {
+    assembly: &'a Assembly,
+    role: &'a Role,
+    policies: Vec<Arc<dyn Approvals>>,
+}
+
+impl<'a> Rules<'a> {
+    fn new(assembly: &'a Assembly, role: &'a Role) -> Result<Self, String> {
+        let said = |problem: Problem| problem.message();
+        let root = assembly.root().map_err(said)?;
+        // The files beside a role that is outside of the project are judged as files of a project.
+        let beside = Some(role.directory()).filter(|directory| !directory.starts_with(root));
+        let policies = [Some(root), beside].into_iter().flatten();
+        let policies = policies.map(|root| permissions::policy(assembly, root).map_err(said));
+        Ok(Self { assembly, role, policies: policies.collect::<Result<_, _>>()? })
+    }
+
+    fn check_file(&self, path: &Path) -> Result<(), String> {
+        reach::check(self.assembly, self.role, path)?;
+        self.judge(Action::Read { path: path.to_owned() }, false, "`--yes` reads it")
+    }
+
+    fn check_host(&self, host: &str, is_agreed: bool) -> Result<(), String> {
+        let action = Action::Connect { host: host.to_owned() };
+        self.judge(action, is_agreed, "`brynhild ingest` fetches it")
+    }
+
+    /// Allows an action that a rule asks about if the user has agreed to it.
+    fn judge(&self, action: Action, is_agreed: bool, remedy: &str) -> Result<(), String> {
+        let caller = servers::caller("ingest", &tools::source(self.role), Risk::ReadOnly);
+        let (actions, mode) = ([action], self.assembly.mode());
+        let rulings: Vec<Ruling> =
+            self.policies.iter().map(|policy| policy.judge(&caller, &actions, mode)).collect();
+        let why = |decision| {
+            let ruling = rulings.iter().find(|ruling| ruling.decision == decision)?;
+            ruling.deciding().map(|reason| reason.why.clone())
+        };
+        let is_agreed = is_agreed || assemble::asks_nothing(self.assembly);
+        match (why(Decision::Deny), why(Decision::Allow)) {
+            (Some(why), _) => Err(why),
+            (None, None) if !is_agreed => {
+                Err(format!("{}; {remedy}", why(Decision::Ask).unwrap_or_default()))
+            }
+            (None, _) => Ok(()),
+        }
+    }
 }

@@ -5,8 +5,8 @@ use std::process::Command;
 use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Reply};
 
-use super::Server;
-use super::builtin::{failure, output};
+use super::builtin::{exec, failure, output};
+use super::{Answer, Seen, Server};
 use crate::{project, project_with};
 
 fn role(ingest: &Value) -> String {
@@ -111,6 +111,83 @@ fn pages_are_fetched_and_read_again_if_they_changed() {
     assert_eq!(server.seen().len(), 3);
 }
 
+/// Answers requests for embeddings: a text has a one for each of two words that it has.
+fn embeddings(seen: &Seen) -> Answer {
+    let request: Value = serde_json::from_str(seen.body()).unwrap();
+    let vector = |text: &Value| {
+        let has = |word| f64::from(u8::from(text.as_str().unwrap().contains(word)));
+        json!([has("bird") + has("heron"), has("fish"), 0.1])
+    };
+    let texts = request["input"].as_array().unwrap().iter().enumerate();
+    let data: Vec<Value> =
+        texts.map(|(index, text)| json!({"index": index, "embedding": vector(text)})).collect();
+    (200, Vec::new(), json!({"data": data}).to_string())
+}
+
+#[test]
+fn embeddings_find_documents_by_meaning() {
+    let server = Server::start(embeddings);
+    let project = project().env("EMBEDDING_KEY", "s3cret");
+    project
+        .config("api: {allow_private: [127.0.0.1]}\n")
+        .file("a.md", "heron")
+        .file("b.md", "fish");
+    let settings = |model: &str, key: &str| {
+        let embeddings = json!({"base_url": server.url(), "model": model, "api_key_env": key});
+        role(&json!({"sources": ["*.md"], "embeddings": embeddings}))
+    };
+    project.file("role.yaml", settings("small", "EMBEDDING_KEY"));
+    assert!(ingest(&project, &[]).contains("New: 2 |"));
+    let seen = server.seen();
+    assert_eq!(seen[0].line, "POST /embeddings");
+    assert_eq!(seen[0].header("authorization"), Some("Bearer s3cret"));
+    let body: Value = serde_json::from_str(seen[0].body()).unwrap();
+    assert_eq!(body, json!({"model": "small", "input": ["heron"]}));
+    let found = search(&project, "bird");
+    assert!(found.starts_with("[Source: a.md | Score: 1.000]\nheron\n\n---\n\n"), "{found}");
+    let query = json!({"query": "bird or fish", "strategy": "hybrid", "top_k": 1});
+    let found = output(&project, "search_documents", &query);
+    assert_eq!(found, "[Source: b.md | Score: 1.000]\nfish");
+    let said = failure(&project, "search_documents", &json!({"query": "x", "strategy": "odd"}));
+    assert!(said.starts_with("Error: strategy: it is none of `vector`"), "{said}");
+    project.file("role.yaml", settings("large", "EMBEDDING_KEY"));
+    let wanted = "the documents have vectors of small, and the role names large. Run 'brynhild ingest \
+                  --force'.";
+    assert!(failure(&project, "search_documents", &json!({"query": "x"})).contains(wanted));
+    let run = project.brynhild(&["ingest", "role.yaml"]);
+    assert!(run.code(1).stderr.contains(wanted), "{run}");
+    assert!(ingest(&project, &["--force"]).contains("New: 2 |"));
+    assert!(search(&project, "bird").contains("heron"));
+    project.file("role.yaml", settings("large", "UNSET_KEY"));
+    let run = exec(&project, "search_documents", &json!({"query": "heron"}), &["--yes"]);
+    let wanted = "documents are searched by words: no embeddings: UNSET_KEY is not set";
+    assert!(run.success().stderr.contains(wanted), "{run}");
+    assert!(run.stdout.contains("heron") && !run.stdout.contains("fish"), "{run}");
+}
+
+#[test]
+fn failed_embeddings_are_reported_and_change_nothing() {
+    let server = Server::start(|_| (500, Vec::new(), String::from("out of order")));
+    let model = ModelServer::start([Reply::text("Hello.")]);
+    let project = project_with(&model);
+    project.config_more("api: {allow_private: [127.0.0.1]}\n").file("a.md", "heron");
+    project.file("role.yaml", role(&json!({"sources": ["*.md"]})));
+    ingest(&project, &[]);
+    let settings = json!({"base_url": server.url(), "model": "m"});
+    project.file("role.yaml", role(&json!({"sources": ["*.md"], "embeddings": settings})));
+    let run = project.brynhild(&["ingest", "role.yaml", "--force"]);
+    let wanted = "embeddings from 127.0.0.1: HTTP 500: out of order";
+    assert!(run.code(1).stderr.contains(wanted), "{run}");
+    let run = project.brynhild(&["run", "role.yaml", "-p", "hi"]);
+    let wanted = "warning: the role's documents are not complete: nothing was read: the documents \
+                  have vectors of no model, and the role names m. Run 'brynhild ingest --force'.";
+    assert!(run.success().stderr.contains(wanted), "{run}");
+    project.config_more("permissions: {deny: ['Host(127.0.0.1)']}\n");
+    let run = exec(&project, "search_documents", &json!({"query": "heron"}), &["--yes"]);
+    assert!(run.success().stderr.contains("documents are searched by words: no embed"), "{run}");
+    assert!(run.stdout.contains("Source: a.md"), "{run}");
+}
+
 /// Writes archives as office programs do: a deflated document, and a workbook with stored parts.
 const OFFICE: &str = r#"
 import zipfile
@@ -171,7 +248,10 @@ fn role_outside_of_the_project_reads_files_beside_it() {
         assert!(said.contains(wanted), "{said}");
     }
     let run = project.brynhild(&["run", path, "-p", "hi"]);
-    assert!(run.success().stderr.contains("warning: a document is left out: "), "{run}");
+    assert!(
+        run.success().stderr.contains("warning: the role's documents are not complete: "),
+        "{run}"
+    );
     let run = project.brynhild(&["ingest", path, "--yes"]);
     assert!(run.success().stdout.contains("New: 2 | Updated: 0 | Skipped: 1"), "{run}");
 }
