@@ -37,6 +37,7 @@ use contract::tool::{Recovery, Risk, Tool, ToolSpec, Traits};
 use serde_json::{Value, json};
 
 use super::role::ToolEntry;
+use crate::documents::DocumentPlace;
 use crate::host::{HttpClient, ProcessRunner, UserQuestions};
 use options::Options;
 
@@ -56,6 +57,8 @@ pub struct Ground {
     pub run: RunNumber,
     pub user: Arc<dyn UserQuestions>,
     pub source: String,
+    /// The place of the role's documents, if it has any.
+    pub documents: Option<DocumentPlace>,
 }
 
 impl Ground {

@@ -233,6 +233,13 @@ impl DocumentStore {
         })
     }
 
+    /// Stores a page. Returns how many chunks it has.
+    pub(crate) async fn put_page(&self, url: &str, text: &str) -> Result<usize, String> {
+        self.check_model()?;
+        let stamp = Stamp { content_hash: text::hash(text.as_bytes()), last_modified: 0 };
+        self.put(url, text, &stamp).await
+    }
+
     fn stamp(&self, source: &str) -> Result<Option<Stamp>, String> {
         let sql = "SELECT content_hash, last_modified FROM file_metadata WHERE source = ?";
         let stamp =

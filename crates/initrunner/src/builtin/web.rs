@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::options::Options;
 use super::{About, Built, Ground, http, shortened, text};
+use crate::documents::DocumentPlace;
 use crate::host::{Exchange, HttpClient, HttpReply};
 use crate::html::{self, Form};
 
@@ -33,20 +34,28 @@ pub(super) fn build_reader(options: &Options<'_>, ground: &Ground) -> Result<Bui
         properties: properties(),
         required: &["url"],
     };
-    Ok(Built::of([Page::made(options, ground, about, Form::Markdown)?]))
+    Ok(Built::of([Arc::new(Page::made(options, ground, about, Form::Markdown)?)]))
 }
 
 pub(super) fn build_scraper(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
     let about = About {
         name: "scrape_page",
-        description: "Fetch a web page and return its text.",
+        description: match ground.documents {
+            Some(_) => "Fetch a web page and store its text among the documents of this agent.",
+            None => "Fetch a web page and return its text.",
+        },
         kind: "web_scraper",
         risk: Risk::ReadOnly,
         properties: properties(),
         required: &["url"],
     };
-    let mut built = Built::of([Page::made(options, ground, about, Form::Text)?]);
-    built.notes.push(String::from("pages are returned and not stored: there is no `ingest` here"));
+    let mut page = Page::made(options, ground, about, Form::Text)?;
+    page.documents.clone_from(&ground.documents);
+    let mut built = Built::of([Arc::new(page)]);
+    if ground.documents.is_none() {
+        let note = "pages are returned and not stored: the role has no `ingest`";
+        built.notes.push(note.to_owned());
+    }
     Ok(built)
 }
 
@@ -89,6 +98,8 @@ struct Page {
     timeout: Duration,
     headers: HeaderMap,
     requests: Arc<dyn HttpClient>,
+    /// The documents that a page is stored in, instead of being returned.
+    documents: Option<DocumentPlace>,
 }
 
 impl Page {
@@ -97,7 +108,7 @@ impl Page {
         ground: &Ground,
         about: About<'_>,
         form: Form,
-    ) -> Result<Arc<dyn Tool>, String> {
+    ) -> Result<Self, String> {
         let domains = |key| -> Result<Option<Vec<String>>, String> {
             let domain = |name: &String| domain(name).map_err(|why| format!("`{key}` has {why}"));
             let names = options.texts(key)?;
@@ -114,7 +125,7 @@ impl Page {
             let value = HeaderValue::from_str(name);
             headers.insert(USER_AGENT, value.map_err(|_| "`user_agent` is no header".to_owned())?);
         }
-        Ok(Arc::new(Self {
+        Ok(Self {
             spec: ToolSpec { requires_permission: true, ..about.spec(ground) }.into(),
             form,
             allowed: allowed.unwrap_or_default(),
@@ -123,7 +134,8 @@ impl Page {
             timeout: options.timeout(15)?,
             headers,
             requests: ground.requests.clone(),
-        }))
+            documents: None,
+        })
     }
 
     /// An address that this entry lets be fetched. An error is words for the model.
@@ -170,6 +182,19 @@ impl Page {
         Err(format!("The page has moved more than {MOVES} times"))
     }
 
+    /// The text of a page, or a line on it if it is stored.
+    async fn fetch_and_store(&self, url: Url) -> Result<String, String> {
+        let (url, answered) = self.fetched(url).await?;
+        let page = self.told(&url, &answered)?;
+        let Some(documents) = self.documents.clone() else { return Ok(page) };
+        match documents.open()?.put_page(url.as_str(), &page).await? {
+            0 => Ok(format!("No content extracted from {url}")),
+            count => {
+                Ok(format!("Stored {count} chunks from {url} ({} chars)", page.chars().count()))
+            }
+        }
+    }
+
     fn told(&self, url: &Url, answered: &HttpReply) -> Result<String, String> {
         let status = answered.status;
         let kind =
@@ -207,11 +232,10 @@ impl Tool for Page {
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let url = self.checked(text(&call.args, "url")).map_err(ToolError::Input)?;
-        let fetched = tokio::select! {
-            fetched = self.fetched(url) => fetched,
+        let told = tokio::select! {
+            told = self.fetch_and_store(url) => told,
             () = context.cancel.cancelled() => return Err(ToolError::Cancelled),
         };
-        let told = fetched.and_then(|(url, answered)| self.told(&url, &answered));
         Ok(told.map_or_else(ToolOutput::failure, ToolOutput::success))
     }
 }

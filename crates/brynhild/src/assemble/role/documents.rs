@@ -50,6 +50,10 @@ fn place_and_note(
     Ok(Some((DocumentPlace { settings, agent: role.name.clone(), home, embedder }, note)))
 }
 
+pub(super) fn place(assembly: &Assembly, role: &Role) -> Option<DocumentPlace> {
+    place_and_note(assembly, role).ok().flatten().map(|(place, _)| place)
+}
+
 /// Opens the documents of a role that has some. Without the embeddings that it names, it warns.
 fn open(assembly: &Assembly, role: &Role) -> Result<Option<DocumentStore>, String> {
     let Some((place, note)) = place_and_note(assembly, role)? else { return Ok(None) };

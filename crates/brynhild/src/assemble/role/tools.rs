@@ -15,7 +15,7 @@ use plugins::rest::{Api, Settings};
 use serde_json::Value;
 
 use super::host::{Processes, Questions, Requests};
-use super::{delegate, python, servers};
+use super::{delegate, documents, python, servers};
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp::terminal::Terminal;
@@ -215,5 +215,6 @@ pub(super) fn ground(assembly: &Assembly, role: &Role, run: &RunNumber) -> Groun
         run: run.clone(),
         user: Arc::new(Questions(Terminal::new(assembly))),
         source: source(role),
+        documents: documents::place(assembly, role),
     }
 }

@@ -188,6 +188,28 @@ fn failed_embeddings_are_reported_and_change_nothing() {
     assert!(run.stdout.contains("Source: a.md"), "{run}");
 }
 
+#[test]
+fn scraped_pages_are_stored() {
+    let server = Server::start(|seen| match seen.line.as_str() {
+        "GET /empty" => (200, Vec::new(), String::new()),
+        _ => (200, Vec::new(), String::from("<html><p>Otters hold hands.</p></html>")),
+    });
+    let project = project();
+    project.config("api: {allow_private: [127.0.0.1]}\n");
+    let role = json!({"name": "r", "prompt": "x", "ingest": {}, "tools": ["web_scraper"]});
+    project.file("role.yaml", role.to_string());
+    let run = project.brynhild(&["validate", "role.yaml"]);
+    assert_eq!(run.success().stderr, "", "{run}");
+    let url = format!("{}/b", server.url());
+    let said = output(&project, "scrape_page", &json!({"url": url}));
+    assert_eq!(said, format!("Stored 1 chunks from {url} (18 chars)"));
+    let found = search(&project, "otter");
+    assert_eq!(found, format!("[Source: {url} | Score: 1.000]\nOtters hold hands."));
+    let url = format!("{}/empty", server.url());
+    let said = output(&project, "scrape_page", &json!({"url": url}));
+    assert_eq!(said, format!("No content extracted from {url}"));
+}
+
 /// Writes archives as office programs do: a deflated document, and a workbook with stored parts.
 const OFFICE: &str = r#"
 import zipfile

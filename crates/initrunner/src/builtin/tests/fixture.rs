@@ -42,6 +42,7 @@ pub(crate) fn ground(directory: &Path) -> Ground {
         run: RunNumber::default(),
         user: Arc::new(NoUser),
         source: String::from("role:test"),
+        documents: None,
     }
 }
 
