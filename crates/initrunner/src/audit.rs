@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use aws_lc_rs::hmac;
 use contract::event::{Event, EventKind, Outcome};
 use contract::log::{Log, LogError};
 use files::private::{self, Durability};
+use ring::hmac;
+use ring::rand::{SecureRandom as _, SystemRandom};
 use rusqlite::types::ValueRef;
 use rusqlite::{Row, params, params_from_iter};
 use serde::Serialize;
@@ -299,7 +300,7 @@ fn key_file(path: &Path) -> Result<Vec<u8>, String> {
         Some(bytes) => Err(failed(format!("it has {} bytes, not {KEY_BYTES}", bytes.len()))),
         None => {
             let mut bytes = vec![0; KEY_BYTES];
-            aws_lc_rs::rand::fill(&mut bytes).map_err(|error| failed(error.to_string()))?;
+            SystemRandom::new().fill(&mut bytes).map_err(|error| failed(error.to_string()))?;
             private::replace(path, &bytes, Durability::Synced)
                 .map_err(|error| failed(error.to_string()))?;
             Ok(bytes)

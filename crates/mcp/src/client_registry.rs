@@ -34,7 +34,6 @@ pub(crate) trait ClientIo: Send + Sync {
     }
 }
 
-/// No client.
 pub(crate) struct NoClient;
 
 impl ClientIo for NoClient {}

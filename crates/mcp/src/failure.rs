@@ -35,7 +35,6 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// A failure without a hint.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self::Server { message: message.into(), hint: None }
     }
@@ -57,7 +56,6 @@ impl Failure {
         }
     }
 
-    /// The failure with a hint.
     pub(crate) fn hinted(self, text: impl Into<String>) -> Self {
         match self {
             Self::Server { message, .. } => Self::Server { message, hint: Some(text.into()) },

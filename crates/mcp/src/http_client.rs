@@ -14,7 +14,6 @@ use rmcp::transport::streamable_http_client::{
 use crate::config::Address;
 use crate::failure::Failure;
 
-/// The streamable HTTP transport.
 pub(crate) type Transport<C> = StreamableHttpClientTransport<C>;
 
 /// Looks up host names.
@@ -62,6 +61,11 @@ pub(crate) fn client(url: &str) -> Result<reqwest::Client, Failure> {
     client_with_resolver(url, None)
 }
 
+/// Chooses the cryptography of TLS, unless another part of the program has done it.
+pub(crate) fn install_crypto() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
 /// A client that looks up hosts by `resolver` if there is one.
 pub(crate) fn client_with_resolver(
     url: &str,
@@ -72,6 +76,7 @@ pub(crate) fn client_with_resolver(
         let stays = first.is_some_and(|first| first.origin() == attempt.url().origin());
         if stays && attempt.previous().len() <= 5 { attempt.follow() } else { attempt.stop() }
     });
+    install_crypto();
     let mut builder = reqwest::Client::builder()
         .user_agent(concat!("Brynhild/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(Duration::from_secs(10))

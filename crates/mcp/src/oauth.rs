@@ -22,6 +22,7 @@ use tokio::net::TcpListener;
 
 use crate::config::Address;
 use crate::failure::Failure;
+use crate::http_client::install_crypto;
 
 pub use key_file::Credentials;
 pub use programmatic::{IdentityProvider, sign_in_as_program, sign_in_by_identity_provider};
@@ -88,6 +89,7 @@ pub(crate) async fn signed_in(
 }
 
 fn new_manager(url: &str) -> BoxFuture<'static, Result<AuthorizationManager, AuthError>> {
+    install_crypto();
     Box::pin(AuthorizationManager::new(url.to_owned()))
 }
 

@@ -32,14 +32,12 @@ struct PinnedState {
 /// A program that needs the user's consent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UnapprovedProgram {
-    /// The files that are not approved.
     pub(crate) files: Files,
     /// The error if the pins cannot be read.
     pub(crate) unreadable: Option<String>,
 }
 
 impl UnapprovedProgram {
-    /// The paths of the files.
     pub(crate) fn names(&self) -> String {
         self.files.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
     }
@@ -48,7 +46,6 @@ impl UnapprovedProgram {
 /// The pin file of one server. It stays the same when the configuration changes.
 pub(crate) struct Pins {
     path: PathBuf,
-    /// The digest of the configuration.
     configuration: String,
     workspace: PathBuf,
 }
@@ -104,7 +101,6 @@ impl Pins {
         run.iter().any(|other| Path::new(other).ends_with(place) && files.get(other) == Some(hash))
     }
 
-    /// Approves files.
     pub(crate) fn approve_files(&self, files: &Files) -> io::Result<()> {
         self.change(|pinned| {
             pinned.files.extend(files.clone());
@@ -118,7 +114,6 @@ impl Pins {
         Ok(self.read()?.and_then(|mut pinned| pinned.catalogs.remove(&self.configuration)))
     }
 
-    /// Approves parts of a catalog.
     pub(crate) fn approve_catalog(&self, hashes: CatalogHashes) -> io::Result<()> {
         self.change(|pinned| {
             pinned.catalogs.entry(self.configuration.clone()).or_default().extend(hashes);

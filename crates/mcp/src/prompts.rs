@@ -46,7 +46,6 @@ pub(crate) fn commands(
     commands
 }
 
-/// Fetches the text of a prompt.
 pub(crate) async fn expand(
     state: &ServerState,
     entry: &PromptEntry,

@@ -32,7 +32,6 @@ const MAX_CALL_WAIT: Duration = Duration::from_secs(5);
 /// The pause, in seconds, before the catalog of a server that failed is fetched again.
 const RETRY_AFTER: i64 = 600;
 
-/// One configured server.
 pub(crate) struct ServerState {
     pub(crate) server: Server,
     /// The prefix of the names of its tools.
@@ -50,7 +49,6 @@ pub(crate) struct ServerState {
     is_skipped: AtomicBool,
     hidden_warning: Once,
     grants_warning: Once,
-    /// Fires when the server is removed.
     ended: CancellationToken,
 }
 

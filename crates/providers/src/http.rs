@@ -223,6 +223,8 @@ impl Http {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
+        // Fails if another part of the program has done it, which is as well.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = Client::builder()
             .user_agent(concat!("Brynhild/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(self.timeouts.connect)

@@ -16,12 +16,10 @@ use super::{
 
 /// The default time to start: long enough for a package to be fetched.
 const DEFAULT_START_TIMEOUT: Duration = Duration::from_secs(30);
-/// The default time for a call.
 const DEFAULT_CALL_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Keys that only the entry of a server has.
 const ENTRY_KEYS: [&str; 7] = ["command", "cmd", "url", "httpUrl", "serverUrl", "uri", "type"];
-/// Keys for the URL of a server.
 const URL_KEYS: [&str; 4] = ["httpUrl", "url", "serverUrl", "uri"];
 
 /// Keys that are understood.
@@ -72,7 +70,6 @@ pub(super) fn is_unpinned(entry: &Value) -> bool {
 pub(super) enum EntryError {
     /// An environment variable without a default is not set.
     UnsetVariable(String),
-    /// Anything else.
     Invalid(String),
 }
 
@@ -88,7 +85,6 @@ impl From<&str> for EntryError {
     }
 }
 
-/// Reads an entry.
 pub(super) fn server(
     source: &Source,
     (name, value): (&str, &Value),
@@ -150,7 +146,6 @@ pub(super) fn ignored(key: &str) -> Option<String> {
     (!KNOWN.contains(&key)).then(|| format!("has `{key}`, which is unknown and ignored"))
 }
 
-/// The grants of the user.
 pub(super) fn grants(name: &str, value: &Value, problems: &mut Vec<String>) -> Grants {
     let Value::Object(object) = value else {
         problems.push("has a `sandbox` that is not an object; nothing is granted".to_owned());

@@ -10,7 +10,6 @@ use super::expand::with_defaults;
 /// A package without a fixed version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnpinnedPackage {
-    /// The package as it is named.
     package: String,
     /// An example of its name with a version.
     pinned: String,
@@ -54,7 +53,6 @@ const IMAGE_SWITCHES: [&str; 8] = [
     "--quiet",
 ];
 
-/// The meaning of an option.
 enum OptionKind {
     /// Its value is the package.
     Package,

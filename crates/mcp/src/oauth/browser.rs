@@ -31,7 +31,6 @@ pub(super) async fn returned(listener: &TcpListener) -> std::io::Result<String> 
     }
 }
 
-/// The target of a request.
 async fn target(stream: &mut TcpStream) -> Option<String> {
     let mut request = Vec::new();
     let mut buffer = [0; 1024];

@@ -85,7 +85,6 @@ struct StoredKey {
     wanted_scopes: Vec<String>,
 }
 
-/// The file of one key.
 pub(super) struct KeyFile {
     path: PathBuf,
     secret: Option<String>,

@@ -3,13 +3,14 @@
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use aws_lc_rs::rand::{self, SystemRandom};
-use aws_lc_rs::signature::{
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::error::Unspecified;
+use ring::rand::{SecureRandom as _, SystemRandom};
+use ring::signature::{
     ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair,
     RSA_PKCS1_SHA256, RsaKeyPair,
 };
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rustls_pki_types::PrivateKeyDer;
 use rustls_pki_types::pem::PemObject as _;
 use serde_json::{Value, json};
@@ -45,19 +46,22 @@ impl SigningKey {
     pub fn from_pem(text: &[u8]) -> Result<Self, Failure> {
         let key = PrivateKeyDer::from_pem_slice(text)
             .map_err(|error| Failure::new(format!("this is no private key in PEM: {error}")))?;
-        let bytes = key.secret_der();
-        for (kind, algorithm) in [
-            (&ECDSA_P256_SHA256_FIXED_SIGNING, "ES256"),
-            (&ECDSA_P384_SHA384_FIXED_SIGNING, "ES384"),
+        let (bytes, random) = (key.secret_der(), SystemRandom::new());
+        for (kind, algorithm, curve) in [
+            (&ECDSA_P256_SHA256_FIXED_SIGNING, "ES256", P256),
+            (&ECDSA_P384_SHA384_FIXED_SIGNING, "ES384", P384),
         ] {
-            if let Ok(pair) = EcdsaKeyPair::from_private_key_der(kind, bytes) {
+            let wrapped = matches!(key, PrivateKeyDer::Sec1(_)).then(|| pkcs8(curve, bytes));
+            let bytes = wrapped.as_deref().unwrap_or(bytes);
+            if let Ok(pair) = EcdsaKeyPair::from_pkcs8(kind, bytes, &random) {
                 return Ok(Self { pair: Pair::Elliptic(pair), algorithm });
             }
         }
         let pair = RsaKeyPair::from_pkcs8(bytes).or_else(|_| RsaKeyPair::from_der(bytes));
         let pair = pair.map_err(|_| {
             Failure::new("this kind of private key is not known here").hinted(
-                "an elliptic key (P-256, P-384) or one for RSA of 2048 bits or more can sign",
+                "an elliptic key (P-256, P-384) with its public part or one for RSA of 2048 bits or \
+                 more can sign; `openssl pkey -in OLD -out NEW` adds a public part",
             )
         })?;
         Ok(Self { pair: Pair::Rsa(pair), algorithm: "RS256" })
@@ -69,7 +73,6 @@ impl SigningKey {
         listed.is_none_or(|listed| listed.iter().any(|it| it == self.algorithm))
     }
 
-    /// The name of its algorithm.
     pub(super) fn algorithm(&self) -> &'static str {
         self.algorithm
     }
@@ -78,7 +81,8 @@ impl SigningKey {
     pub(super) fn assertion(&self, client: &str, audience: &str) -> Result<String, Failure> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let mut unique = [0; 16];
-        rand::fill(&mut unique).map_err(|_| Failure::new("this machine has no random numbers"))?;
+        let filled = SystemRandom::new().fill(&mut unique);
+        filled.map_err(|_| Failure::new("this machine has no random numbers"))?;
         let head = json!({"typ": "client-authentication+jwt", "alg": self.algorithm});
         let claims = json!({
             "iss": client,
@@ -95,12 +99,12 @@ impl SigningKey {
         Ok(format!("{words}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 
-    fn sign(&self, words: &[u8]) -> Result<Vec<u8>, aws_lc_rs::error::Unspecified> {
+    fn sign(&self, words: &[u8]) -> Result<Vec<u8>, Unspecified> {
         let random = SystemRandom::new();
         match &self.pair {
             Pair::Elliptic(pair) => Ok(pair.sign(&random, words)?.as_ref().to_vec()),
             Pair::Rsa(pair) => {
-                let mut signature = vec![0; pair.public_modulus_len()];
+                let mut signature = vec![0; pair.public().modulus_len()];
                 pair.sign(&RSA_PKCS1_SHA256, &random, words, &mut signature)?;
                 Ok(signature)
             }
@@ -108,38 +112,44 @@ impl SigningKey {
     }
 }
 
+/// The object identifiers of the curves, in DER.
+const P256: &[u8] = &[0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
+const P384: &[u8] = &[0x06, 0x05, 0x2b, 0x81, 0x04, 0x00, 0x22];
+/// The object identifier of elliptic keys, in DER.
+const EC_PUBLIC_KEY: &[u8] = &[0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
+
+/// Wraps an elliptic key of RFC 5915 as PKCS #8.
+fn pkcs8(curve: &[u8], key: &[u8]) -> Vec<u8> {
+    let algorithm = der(0x30, &[EC_PUBLIC_KEY, curve].concat());
+    der(0x30, &[&[0x02, 0x01, 0x00], algorithm.as_slice(), &der(0x04, key)].concat())
+}
+
+/// A value in DER, of at most 64 KiB.
+fn der(tag: u8, content: &[u8]) -> Vec<u8> {
+    let [.., high, low] = content.len().to_be_bytes();
+    let length: &[u8] = match content.len() {
+        ..0x80 => &[low],
+        0x80..0x100 => &[0x81, low],
+        _ => &[0x82, high, low],
+    };
+    [&[tag], length, content].concat()
+}
+
 #[cfg(test)]
 mod tests {
-    use aws_lc_rs::encoding::{AsDer as _, EcPrivateKeyRfc5915Der, Pkcs8V1Der};
-    use aws_lc_rs::rsa::KeySize;
-    use aws_lc_rs::signature::{
-        ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, KeyPair as _, ParsedPublicKey,
-        RSA_PKCS1_2048_8192_SHA256, VerificationAlgorithm,
+    use ring::signature::{
+        ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, KeyPair as _, RSA_PKCS1_2048_8192_SHA256,
+        UnparsedPublicKey, VerificationAlgorithm,
     };
 
     use super::*;
 
-    fn pem(label: &str, bytes: &[u8]) -> String {
-        let text = base64::engine::general_purpose::STANDARD.encode(bytes);
-        let lines: Vec<&str> = (0..text.len()).step_by(64).map(|at| line(&text, at)).collect();
-        format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
-    }
-
-    fn line(text: &str, at: usize) -> &str {
-        &text[at..text.len().min(at + 64)]
-    }
-
     /// One key of each kind, and of each way to write it down.
-    fn keys() -> [(String, &'static str); 3] {
-        let elliptic = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
-        let other = EcdsaKeyPair::generate(&ECDSA_P384_SHA384_FIXED_SIGNING).unwrap();
-        let other: EcPrivateKeyRfc5915Der<'_> = other.private_key().as_der().unwrap();
-        let rsa = RsaKeyPair::generate(KeySize::Rsa2048).unwrap();
-        let rsa: Pkcs8V1Der<'_> = rsa.as_der().unwrap();
+    fn keys() -> [(&'static str, &'static str); 3] {
         [
-            (pem("PRIVATE KEY", elliptic.to_pkcs8v1().unwrap().as_ref()), "ES256"),
-            (pem("EC PRIVATE KEY", other.as_ref()), "ES384"),
-            (pem("PRIVATE KEY", rsa.as_ref()), "RS256"),
+            (include_str!("signing/p256.pem"), "ES256"),
+            (include_str!("signing/p384-sec1.pem"), "ES384"),
+            (include_str!("signing/rsa.pem"), "RS256"),
         ]
     }
 
@@ -161,8 +171,8 @@ mod tests {
             let (words, signature) = word.rsplit_once('.').unwrap();
             let signature = URL_SAFE_NO_PAD.decode(signature).unwrap();
             let (kind, bytes) = public(&key);
-            let public = ParsedPublicKey::new(kind, bytes).unwrap();
-            public.verify_sig(words.as_bytes(), &signature).unwrap();
+            let public = UnparsedPublicKey::new(kind, bytes);
+            public.verify(words.as_bytes(), &signature).unwrap();
             let parts = words.split('.').map(|part| URL_SAFE_NO_PAD.decode(part).unwrap());
             let parts: Vec<Value> = parts.map(|it| serde_json::from_slice(&it).unwrap()).collect();
             assert_eq!(parts[0]["alg"], algorithm);

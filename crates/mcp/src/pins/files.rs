@@ -14,7 +14,6 @@ use super::Files;
 use crate::config::{Program, Scope, Server, Transport};
 use crate::launch::{Launch, LaunchSettings, is_executable};
 
-/// The extensions of scripts.
 const SCRIPTS: [&str; 16] = [
     "bash", "cjs", "cts", "jar", "js", "lua", "mjs", "mts", "php", "pl", "py", "pyz", "rb", "sh",
     "ts", "wasm",
@@ -71,7 +70,6 @@ fn named(program: &Program, launch: &Launch<'_>) -> Vec<PathBuf> {
     file.into_iter().chain(scripts).filter(|path| path.is_file()).collect()
 }
 
-/// The hash of a file's content.
 fn hash(path: &Path) -> io::Result<String> {
     let file = open(path)?;
     let about = file.metadata()?;

@@ -21,7 +21,6 @@ use crate::mutex::lock;
 /// The name of the first session for hooks; later ones have a number behind it.
 const SESSION: &str = "mcp-serve";
 
-/// The sessions of all clients.
 pub(super) struct Sessions {
     first: SessionId,
     count: AtomicU64,
@@ -60,7 +59,6 @@ impl Backend {
         }
     }
 
-    /// Ends all sessions.
     pub(super) async fn end_sessions(&self) {
         let open = self.sessions.open().clone();
         join_all(open.iter().map(|session| self.end_session(session))).await;

@@ -6,7 +6,6 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use aws_lc_rs::rand;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
@@ -17,6 +16,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use ring::rand::{SecureRandom as _, SystemRandom};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::session::{SessionId, SessionManager};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -47,7 +47,8 @@ type Service = StreamableHttpService<Server, LocalSessionManager>;
 /// A token that nobody can guess.
 pub fn token() -> Result<Secret<String>, Failure> {
     let mut bytes = [0; 32];
-    rand::fill(&mut bytes).map_err(|_| Failure::new("this machine has no random numbers"))?;
+    let filled = SystemRandom::new().fill(&mut bytes);
+    filled.map_err(|_| Failure::new("this machine has no random numbers"))?;
     Ok(Secret::new(URL_SAFE_NO_PAD.encode(bytes)))
 }
 

@@ -15,7 +15,6 @@ use crate::catalog::{ArgumentEntry, PromptEntry};
 const ANY_ARGUMENTS: &str = "arguments";
 
 impl Offer {
-    /// The commands as prompts.
     pub(super) fn command_prompts(&self) -> Vec<PromptEntry> {
         let prompt = |CommandEntry { name, description, usage }| {
             let arguments = arguments(&usage);
@@ -24,7 +23,6 @@ impl Offer {
         self.commands.list().into_iter().map(prompt).collect()
     }
 
-    /// The text of a command.
     pub(super) fn command_text(
         &self,
         name: &str,

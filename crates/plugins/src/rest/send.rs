@@ -157,6 +157,8 @@ fn made(
 
 /// A proxy would look names up by itself, so there is none.
 fn builder() -> reqwest::ClientBuilder {
+    // Fails if another part of the program has done it, which is as well.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     Client::builder()
         .user_agent(concat!("Brynhild/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())

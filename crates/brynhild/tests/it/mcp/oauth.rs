@@ -279,9 +279,7 @@ fn client_credentials_sign_in_by_secret() {
 }
 
 /// A key that everybody knows.
-const KEY: &str = "-----BEGIN PRIVATE KEY-----\n\
-    MEECAQAwEwYHKoZIzj0CAQYIKoZIzj0DAQcEJzAlAgEBBCAHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBw==\n\
-    -----END PRIVATE KEY-----\n";
+const KEY: &str = include_str!("../../../../mcp/src/oauth/signing/p256.pem");
 
 #[test]
 fn client_credentials_sign_in_by_key() {

@@ -46,7 +46,7 @@ impl LineStream {
 
     /// Goes on with TLS. The certificate must be valid for `host`.
     pub(super) async fn secured(self, host: &str) -> Result<Self, MailError> {
-        let provider = Arc::new(crypto::aws_lc_rs::default_provider());
+        let provider = Arc::new(crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(failed)?
