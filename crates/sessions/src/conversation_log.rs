@@ -29,7 +29,12 @@ pub struct Settings {
     pub private: bool,
     /// The time zone in which the log tells the time.
     pub zone: TimeZone,
+    /// The number of files above which the oldest are deleted; none for the user's own directory.
+    pub limit: Option<usize>,
 }
+
+/// The number of log files that the default directory keeps.
+pub const LOG_FILES_LIMIT: usize = 100;
 
 /// Why there is no conversation log.
 #[derive(Debug, thiserror::Error)]

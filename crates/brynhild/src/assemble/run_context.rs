@@ -312,6 +312,7 @@ impl RunContext {
             directory: self.log_dir(),
             private: self.config().logging.private,
             zone: jiff::tz::TimeZone::system(),
+            limit: self.config().logging.dir.is_none().then_some(conversation_log::LOG_FILES_LIMIT),
         }
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use contract::id::Timestamp;
 use files::private;
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use serde::Serialize;
 use serde_json::Value;
@@ -105,6 +105,7 @@ pub(super) fn create(
     prefix: &str,
 ) -> Result<(PathBuf, File), Error> {
     let directory = open_directory(settings)?;
+    prune(settings, &directory, prefix)?;
     let local = at.0.to_zoned(settings.zone.clone());
     let stem = format!("{prefix}_{}", local.strftime("%Y%m%d_%H%M%S"));
     let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
@@ -121,6 +122,20 @@ pub(super) fn create(
             Err(error) => return Err(cannot("create", &path)(error).into()),
         }
     }
+}
+
+/// Deletes the oldest logs of a kind, so that one more does not exceed the limit.
+fn prune(settings: &Settings, directory: &File, prefix: &str) -> Result<(), Error> {
+    let Some(limit) = settings.limit else { return Ok(()) };
+    let kind = if prefix == "brynhild_raw" { Kind::Raw } else { Kind::Conversation };
+    for log in list(&settings.directory, kind)?.iter().skip(limit.saturating_sub(1)) {
+        match rustix::fs::unlinkat(directory, &log.name, AtFlags::empty()) {
+            // Another process may have deleted it.
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(cannot("delete", &log.path)(error).into()),
+        }
+    }
+    Ok(())
 }
 
 /// Opens a log file that the user named, at its end.

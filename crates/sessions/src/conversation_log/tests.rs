@@ -10,7 +10,7 @@ use crate::samples;
 use crate::tool_statistics::ToolStatistics;
 
 fn settings(directory: PathBuf) -> Settings {
-    Settings { directory, private: true, zone: TimeZone::fixed(jiff::tz::offset(1)) }
+    Settings { directory, private: true, zone: TimeZone::fixed(jiff::tz::offset(1)), limit: None }
 }
 
 fn recorded() -> (tempfile::TempDir, PathBuf) {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Reply};
@@ -28,6 +29,30 @@ fn logs_are_not_in_the_temporary_directory() {
     assert_eq!(files(&directory).len(), 1);
     let shared = files(&temporary);
     assert!(!shared.iter().any(|name| name.contains("logs")), "{shared:?}");
+}
+
+#[test]
+fn only_the_newest_hundred_logs_stay() {
+    let server = ModelServer::start([Reply::text("Hello."), Reply::text("Hello.")]);
+    let (project, directory) = with_logs(&server);
+    fs::create_dir_all(&directory).unwrap();
+    for number in 0..105 {
+        let file = fs::File::create(directory.join(format!("brynhild_old_{number}.jsonl")));
+        let at = UNIX_EPOCH + Duration::from_secs(1_000_000 + number);
+        file.unwrap().set_modified(at).unwrap();
+    }
+    fs::write(directory.join("notes.txt"), "").unwrap();
+    project.brynhild(&["chat", "Hi"]).success();
+    let names = files(&directory);
+    let is_there = |name: &str| names.iter().any(|it| it == name);
+    assert_eq!(names.len(), 101, "{names:?}");
+    assert!(is_there("notes.txt") && is_there("brynhild_old_104.jsonl"), "{names:?}");
+    assert!(is_there("brynhild_old_6.jsonl") && !is_there("brynhild_old_5.jsonl"), "{names:?}");
+    // Nothing is deleted in a directory that the user named.
+    fs::write(directory.join("brynhild_old_0.jsonl"), "").unwrap();
+    project.config_more(&format!("logging: {{dir: {:?}}}\n", directory.display().to_string()));
+    project.brynhild(&["chat", "Hi"]).success();
+    assert_eq!(files(&directory).len(), 103);
 }
 
 fn files(directory: &PathBuf) -> Vec<String> {
