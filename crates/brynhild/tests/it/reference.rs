@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::process::Command;
 
 use crate::project;
 
@@ -47,6 +48,16 @@ fn command_reference_equals_the_help() {
         commands.extend(own.into_iter().rev());
     }
     check("commands.md", &page);
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the page is written by Python's own parser")]
+fn python_reference_equals_the_docstrings() {
+    let shims = Path::new(env!("CARGO_MANIFEST_DIR")).join("../python-host/python/shim");
+    let script = include_str!("reference/python_api.py");
+    let run = Command::new("python3").args(["-I", "-c", script]).arg(shims).output().unwrap();
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    check("python-api.md", &String::from_utf8(run.stdout).unwrap());
 }
 
 /// The names in the list of commands of a help text.

@@ -1,4 +1,4 @@
-"""What plugins import of Brynhild. Needs the standard library only, and works with no Brynhild installed."""
+"""The modules of Brynhild that plugins import. They need only the standard library, and work without Brynhild."""
 from brynhild._lazy import attach
 
 __version__ = "0.1.0"

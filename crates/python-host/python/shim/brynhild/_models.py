@@ -60,7 +60,7 @@ class Field:
 
     @property
     def required(self):
-        """Whether there is no default."""
+        """True if there is no default."""
         return self.default is _MISSING and self.factory is None
 
     is_required = required

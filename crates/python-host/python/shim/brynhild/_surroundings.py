@@ -1,4 +1,4 @@
-"""What the host told about the session. Outside a host everything here is empty."""
+"""The facts that the host sent about the session. Empty outside of a host."""
 
 config = {}
 settings = {}

@@ -1,4 +1,4 @@
-"""Defaults that plugins refer to."""
+"""Default values."""
 
 DEFAULT_PROVIDER = "openrouter"
 DEFAULT_MODEL = "openai/gpt-oss-120b"

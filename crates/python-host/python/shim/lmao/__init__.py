@@ -1,3 +1,3 @@
-"""What plugins written for LMAO import, served by Brynhild. Nothing here talks to a model or decides what may run."""
+"""The modules that plugins for LMAO import. They call no model and decide no permission."""
 
 __version__ = "0.1.0"

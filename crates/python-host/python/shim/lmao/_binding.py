@@ -17,7 +17,7 @@ _VARARGS, _VARKEYWORDS = 0x04, 0x08
 
 
 class Parameters:
-    """What a function takes."""
+    """The parameters of a function."""
 
     def __init__(self, places, only_places, keywords, optional, has_rest, has_keywords):
         self.places = places

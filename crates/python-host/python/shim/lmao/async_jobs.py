@@ -1,4 +1,4 @@
-"""Work that goes on beside the conversation, as long as the worker lives: files that are followed, commands that run."""
+"""Background jobs: files that are followed and commands that run. They end with the process of the plugin."""
 import codecs
 import os
 import signal
@@ -23,7 +23,7 @@ class AsyncJob:
         self.lock = threading.RLock()
 
     def add(self, stream, text):
-        """Keep an event; the oldest ones go when there are too many."""
+        """Add an event. The oldest events are removed if there are too many."""
         most, longest = self._limits
         if len(text) > longest:
             text = text[:longest] + _CUT
@@ -33,10 +33,10 @@ class AsyncJob:
             del self.events[:-most]
 
     def look(self):
-        """Take in what there is, for jobs that do so only when asked."""
+        """Read new input, for jobs that read only when they are polled."""
 
     def stop(self):
-        """End the job."""
+        """Stop the job."""
 
 
 class TailJob(AsyncJob):
@@ -50,6 +50,7 @@ class TailJob(AsyncJob):
         self._position = os.path.getsize(str(path)) if start_at == "end" else 0
 
     def look(self):
+        """Read the lines that were added to the file."""
         if self.status != "running":
             return
         try:
@@ -101,6 +102,7 @@ class BashJob(AsyncJob):
         threading.Thread(target=self._wait, daemon=True).start()
 
     def stop(self):
+        """Stop the command and all that it started."""
         with self.lock:
             if self.status != "running":
                 return
@@ -126,7 +128,7 @@ class BashJob(AsyncJob):
 
 
 class AsyncJobManager:
-    """All jobs of this worker."""
+    """All background jobs of this process."""
 
     def __init__(self, max_events=500, max_event_chars=50000):
         self._limits = (max_events, max_event_chars)
@@ -143,7 +145,7 @@ class AsyncJobManager:
         return self._begin(lambda id: BashJob(id, self._limits, command, cwd))
 
     def stop(self, job_id):
-        """End a job; false where there is none of that id."""
+        """Stop a job; false if there is none with this id."""
         job = self._jobs.get(job_id)
         if job is None:
             return False
@@ -153,7 +155,7 @@ class AsyncJobManager:
         return True
 
     def poll(self, job_id, since_seq=0):
-        """How a job stands, and its events after `since_seq`; nothing where there is no such job."""
+        """The state of a job and its events after `since_seq`; None if there is no such job."""
         job = self._jobs.get(job_id)
         if job is None:
             return None
@@ -171,11 +173,11 @@ class AsyncJobManager:
             }
 
     def list_jobs(self):
-        """All jobs, in the order in which they began."""
+        """All jobs, in the order of their start."""
         return [{"id": job.id, "kind": job.kind, "status": job.status, "error": job.error} for job in self._jobs.values()]
 
     def get_job(self, job_id):
-        """The job of an id, or nothing."""
+        """The job with this id, or None."""
         return self._jobs.get(job_id)
 
     def _begin(self, make):
@@ -191,7 +193,7 @@ _jobs = None
 
 
 def get_async_job_manager():
-    """The jobs of this worker."""
+    """The jobs of this process."""
     global _jobs
     if _jobs is None:
         _jobs = AsyncJobManager()

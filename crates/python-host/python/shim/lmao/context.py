@@ -1,4 +1,4 @@
-"""Where a project begins, and the notes for agents in it."""
+"""The notes for agents in a project."""
 from pathlib import Path
 
 from lmao.plugin_helpers import find_repo_root
@@ -7,7 +7,7 @@ __all__ = ["find_nearest_agents", "find_repo_root"]
 
 
 def find_nearest_agents(path, stop_at):
-    """The nearest AGENTS.md from a path upward, not above `stop_at`; nothing where there is none."""
+    """The nearest AGENTS.md from a path upward, not above `stop_at`; None if there is none."""
     directory, stop_at = Path(path).resolve(), Path(stop_at).resolve()
     if directory.is_file():
         directory = directory.parent

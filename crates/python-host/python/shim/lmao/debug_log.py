@@ -1,16 +1,16 @@
-"""A log for people who look for a mistake."""
+"""A log for debugging."""
 import json
 import time
 
 
 class DebugLogger:
-    """Writes one JSON object a line into a file."""
+    """Writes a log file with one JSON object per line."""
 
     def __init__(self, path):
         self.path = path
 
     def log(self, event, detail="", **more):
-        """Add a line; a log that cannot be written stops nothing."""
+        """Add a line. An error of the log is ignored."""
         from lmao.hooks import LoggingHookContext, get_global_hook_registry
 
         hooks = get_global_hook_registry()
@@ -20,7 +20,7 @@ class DebugLogger:
         hooks.execute("post_log_write", LoggingHookContext("post_log_write", log_event=event, log_message=detail))
 
     def write(self, event, detail):
-        """Where a line goes."""
+        """Write a line to the file."""
         line = {"ts": time.time(), "level": "debug", "event": str(event), "message": str(detail)}
         try:
             with open(self.path, "a", encoding="utf-8") as file:

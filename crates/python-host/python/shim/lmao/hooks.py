@@ -1,8 +1,8 @@
-"""Hooks: functions of plugins that are asked at named moments, and what they say."""
+"""Hooks: functions of plugins that are called at events."""
 
 
 class HookContext:
-    """What a hook is told, and may change."""
+    """The input of a hook, which it may change."""
 
     def __init__(self, hook_type, runtime_state=None, config=None, session_data=None, **more):
         self.hook_type = hook_type
@@ -14,13 +14,13 @@ class HookContext:
         self.__dict__.update(more)
 
     def cancel(self, reason=None):
-        """Have what is about to happen not happen."""
+        """Cancel the step that follows the event."""
         self.cancelled = True
         self.cancel_reason = reason
 
 
 class ToolHookContext(HookContext):
-    """About a tool call."""
+    """The context of a tool call."""
 
     tool_name = tool_target = tool_args = tool_call = tool_result = None
     plugin_info = runtime_tool = execution_time = None
@@ -31,37 +31,37 @@ class ToolHookContext(HookContext):
 
 
 class ErrorHookContext(HookContext):
-    """About something that failed."""
+    """The context of a failure."""
 
     error = error_type = error_message = None
 
 
 class ProtocolHookContext(HookContext):
-    """About what the model said."""
+    """The context of an answer of the model."""
 
     raw_message = parsed_turn = None
 
 
 class MemoryHookContext(HookContext):
-    """About the history."""
+    """The context of a change of the history."""
 
     messages = token_estimate = None
 
 
 class LoggingHookContext(HookContext):
-    """About a line of the log."""
+    """The context of a line of the log."""
 
     log_event = log_message = log_level = None
 
 
 class AgentHookContext(HookContext):
-    """About the conversation."""
+    """The context of the conversation."""
 
     messages = user_input = agent_response = None
 
 
 class HookResult:
-    """What a hook, or all of one moment, decided."""
+    """The result of a hook, or of all hooks of an event."""
 
     def __init__(
         self, success=True, data=None, errors=None, modified_context=None, should_cancel=False, should_skip=False
@@ -88,39 +88,39 @@ class HookTypes(metaclass=_Names):
 
 
 class ToolHookTypes(HookTypes):
-    """Those about tool calls."""
+    """The types of hooks for tool calls."""
 
 
 class AgentHookTypes(HookTypes):
-    """Those about the conversation."""
+    """The types of hooks for the conversation."""
 
 
 class ErrorHookTypes(HookTypes):
-    """Those about failures."""
+    """The types of hooks for failures."""
 
 
 class ProtocolHookTypes(HookTypes):
-    """Those about what the model said."""
+    """The types of hooks for answers of the model."""
 
 
 class MemoryHookTypes(HookTypes):
-    """Those about the history."""
+    """The types of hooks for the history."""
 
 
 class LoggingHookTypes(HookTypes):
-    """Those about the log."""
+    """The types of hooks for the log."""
 
 
 class SystemHookTypes(HookTypes):
-    """Those about the program."""
+    """The types of hooks for the program."""
 
 
 class LLMHookTypes(HookTypes):
-    """Those about requests to the model."""
+    """The types of hooks for requests to the model."""
 
 
 class HookRegistry:
-    """Hooks by type: higher priority first, then in the order in which they came."""
+    """Hooks by type: the highest priority first, then in the order of registration."""
 
     def __init__(self):
         self._hooks = {}
@@ -134,7 +134,7 @@ class HookRegistry:
     register_hook = register
 
     def unregister(self, hook_type, func):
-        """Remove a hook; whether it was there."""
+        """Remove a hook; true if there was one."""
         hooks = self._hooks.get(str(hook_type), [])
         left = [hook for hook in hooks if hook[1] is not func]
         self._hooks[str(hook_type)] = left
@@ -151,15 +151,15 @@ class HookRegistry:
         return [func for _, func in self._hooks.get(str(hook_type), [])]
 
     def has_hooks(self, hook_type):
-        """Whether there is a hook of a type."""
+        """True if there is a hook of this type."""
         return bool(self._hooks.get(str(hook_type)))
 
     def types(self):
-        """The types for which there are hooks."""
+        """The types that have hooks."""
         return [type for type, hooks in self._hooks.items() if hooks]
 
     def execute(self, hook_type, context):
-        """Ask all hooks of a type; what one raises is collected and stops nothing."""
+        """Call all hooks of a type. An exception of one is collected and does not stop the others."""
         whole = HookResult()
         for func in self.get_hooks(hook_type):
             try:
@@ -198,7 +198,7 @@ _registry = HookRegistry()
 
 
 def get_global_hook_registry():
-    """The hooks of this worker."""
+    """The hooks of this process."""
     return _registry
 
 

@@ -1,4 +1,4 @@
-"""Paths, line ranges and repositories: what plugins would otherwise write themselves."""
+"""Helpers for paths, line ranges and repositories."""
 import os
 import re
 from pathlib import Path
@@ -10,13 +10,13 @@ _yolo = False
 
 
 def set_yolo_path_mode(enabled):
-    """Whether paths may lead anywhere; the sandbox of the process stays."""
+    """Allow paths outside of the project. The sandbox of the process stays."""
     global _yolo
     _yolo = bool(enabled)
 
 
 def safe_target_path(target, base, extra_roots):
-    """The path a target means; raises ValueError where it leads out of the allowed directories."""
+    """The path of a target; ValueError if it is outside of the allowed directories."""
     base = Path(base).resolve()
     text = str(target or "").strip()
     if _yolo:
@@ -47,7 +47,7 @@ def _is_within(path, root):
 
 
 def normalize_path_for_output(path, base):
-    """The path relative to `base` where it lies there; directories end in a slash."""
+    """The path relative to `base`, if it is inside. Directories end with a slash."""
     path, base = Path(path), Path(base)
     is_directory = path.is_dir()
     try:
@@ -58,7 +58,7 @@ def normalize_path_for_output(path, base):
 
 
 def parse_line_range(text):
-    """The lines that a text like `lines:3-8` names, as (first, last), or nothing."""
+    """The lines of a text like `lines:3-8` as (first, last), or None."""
     found = _RANGE.search(str(text or ""))
     if found is None:
         return None
@@ -68,7 +68,7 @@ def parse_line_range(text):
 
 
 def validate_skill_write_target(path, skill_roots):
-    """What is wrong with writing there, if anything: a skill has a directory of its own."""
+    """The reason why a file of a skill may not be written there, or None."""
     parent = Path(path).resolve().parent
     for root in skill_roots or ():
         if parent == Path(root).resolve():
@@ -77,7 +77,7 @@ def validate_skill_write_target(path, skill_roots):
 
 
 def find_repo_root(start):
-    """The nearest directory upward that holds `.git`, or else `start`."""
+    """The nearest directory upward with `.git`, or `start`."""
     start = Path(start)
     for directory in [start, *start.parents]:
         if (directory / ".git").exists():
@@ -86,5 +86,5 @@ def find_repo_root(start):
 
 
 def normalize_task_text(text):
-    """A task on one line, without a number in front."""
+    """The text of a task on one line, without its number."""
     return " ".join(_NUMBER.sub("", str(text).replace("\n", " ")).split())

@@ -1,4 +1,4 @@
-"""Manifests of plugins, and the tools that were made from them."""
+"""Manifests of plugins, and the tools that they define."""
 import os
 import re
 import sys
@@ -23,7 +23,7 @@ _SWITCHES = (
 
 
 class PluginError(ValueError):
-    """A plugin that cannot be used; `hint` says what to change."""
+    """Raised if a plugin cannot be used. `hint` says what to change."""
 
     def __init__(self, message, hint):
         super().__init__(message)
@@ -68,7 +68,7 @@ class PluginTool:
 
 
 class Registry:
-    """All tools that were discovered, whatever the mode; `fill` finds them when somebody asks first."""
+    """All discovered tools, for any mode. `fill` discovers them at the first request."""
 
     def __init__(self):
         self.tools = {}
@@ -86,7 +86,7 @@ registry = Registry()
 
 
 def spec_of_file(name, path):
-    """How a plugin's file is loaded; a host may put its own way here."""
+    """The import specification of a plugin's file. A host may replace this function."""
     from importlib.util import spec_from_file_location
 
     return spec_from_file_location(name, path)
@@ -120,7 +120,7 @@ def read(path):
 
 
 def tools_of(module, path):
-    """The tools of a module; raises PluginError where it is no valid plugin."""
+    """The tools of a module; PluginError if it is not a valid plugin."""
     run = getattr(module, "run", None)
     if not callable(run):
         raise PluginError("there is no function `run`", "define `run(target, args, base, ...)` that returns a JSON text")
@@ -199,7 +199,7 @@ def _texts(manifest, key, refuse):
 
 
 def load_plugins(path, base=None, debug_logger=None, allow_outside_base=False):
-    """The tools of one file; none, and a line in the log, where it is no valid plugin."""
+    """The tools of one file. An invalid plugin has none, and is logged."""
     path = Path(path).resolve()
     if base is not None and not allow_outside_base and not _is_within(path, Path(base).resolve()):
         return []
@@ -212,7 +212,7 @@ def load_plugins(path, base=None, debug_logger=None, allow_outside_base=False):
 
 
 def load_plugin(path, base=None, debug_logger=None, allow_outside_base=False):
-    """The first tool of one file, or nothing."""
+    """The first tool of one file, or None."""
     tools = load_plugins(path, base, debug_logger, allow_outside_base)
     return tools[0] if tools else None
 
@@ -223,7 +223,7 @@ def files_in(directory):
 
 
 def discover_plugins(dirs, base, debug_logger=None, allow_outside_base=False):
-    """The tools of all plugins in some directories, by name; the first of a name counts."""
+    """The tools of all plugins in some directories, by name. The first tool of a name is used."""
     found = {}
     for directory in dirs:
         for path in files_in(directory):
@@ -233,7 +233,7 @@ def discover_plugins(dirs, base, debug_logger=None, allow_outside_base=False):
 
 
 def discover_plugin_hooks(dirs, base, debug_logger=None, allow_outside_base=False):
-    """The hooks of all plugins in some directories, in a registry of their own."""
+    """The hooks of all plugins in some directories, in a new registry."""
     from lmao.hooks import HookRegistry
 
     found = HookRegistry()

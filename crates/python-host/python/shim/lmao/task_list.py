@@ -1,8 +1,8 @@
-"""The list of tasks that plugins of an older form are handed."""
+"""The task list, which older plugins get as an argument."""
 
 
 class Task:
-    """One thing to do."""
+    """One task."""
 
     def __init__(self, id, text, done=False):
         self.id = id
@@ -10,7 +10,7 @@ class Task:
         self.done = done
 
     def to_payload(self):
-        """The task as JSON has it."""
+        """The task as JSON data."""
         return {"id": self.id, "text": self.text, "done": self.done}
 
 
@@ -23,17 +23,17 @@ class TaskListManager:
         self._next = 1
 
     def has_list(self):
-        """Whether a list was begun."""
+        """True if there is a list."""
         return self.active
 
     def new_list(self):
-        """Begin with an empty list."""
+        """Start an empty list."""
         self.tasks = []
         self.active = True
         self._next = 1
 
     def add_task(self, text):
-        """Add a task, and begin a list where there is none."""
+        """Add a task, and start a list if there is none."""
         from lmao.plugin_helpers import normalize_task_text
 
         self.active = True
@@ -43,7 +43,7 @@ class TaskListManager:
         return task
 
     def complete_task(self, task_id):
-        """Mark a task as done; returns what happened."""
+        """Mark a task as done, and return a message."""
         task = self._find(task_id)
         if task is None:
             return "task %s not found" % task_id
@@ -51,7 +51,7 @@ class TaskListManager:
         return "completed task %s" % task.id
 
     def delete_task(self, task_id):
-        """Remove a task; returns what happened."""
+        """Remove a task, and return a message."""
         task = self._find(task_id)
         if task is None:
             return "task %s not found" % task_id
@@ -59,11 +59,11 @@ class TaskListManager:
         return "deleted task %s" % task.id
 
     def to_payload(self):
-        """The list as JSON has it."""
+        """The list as JSON data."""
         return {"active": self.active, "tasks": [task.to_payload() for task in self.tasks]}
 
     def render_tasks(self):
-        """The list as text, one task a line."""
+        """The list as text, one task per line."""
         if not self.tasks:
             return "no tasks"
         return "\n".join("[%s] %s. %s" % ("x" if task.done else " ", task.id, task.text) for task in self.tasks)

@@ -1,4 +1,4 @@
-"""Tool calls: what one is, which tools a mode allows, and running one from within a plugin."""
+"""Tool calls: their form, the tools of a mode, and calls of other tools."""
 import json
 
 from lmao.plugin_helpers import (
@@ -27,7 +27,7 @@ host_may_change = False
 
 
 class ToolCall:
-    """A call as the model makes it."""
+    """A call by the model."""
 
     def __init__(self, tool, target="", args=None, meta=None):
         self.tool = tool
@@ -40,7 +40,7 @@ class ToolCall:
 
 
 def json_success(tool, data, note=None):
-    """The text of a call that did what it was asked."""
+    """The text of a successful call."""
     payload = {"tool": tool, "success": True, "data": data}
     if note:
         payload["note"] = note
@@ -53,14 +53,14 @@ def json_error(tool, error):
 
 
 def is_allowed(tool, mode):
-    """Whether a mode allows a tool."""
+    """True if a mode allows a tool."""
     if mode == "read-only":
         return tool.allow_in_read_only
     return mode == "yolo" or tool.allow_in_normal
 
 
 def get_allowed_tools(read_only=False, yolo_enabled=False, plugins=None):
-    """The names of the tools that a model may call, sorted."""
+    """The sorted names of the tools that the model may call."""
     from lmao.plugins import get_discovered_tool_registry
 
     mode = _mode(read_only, yolo_enabled)
@@ -70,7 +70,7 @@ def get_allowed_tools(read_only=False, yolo_enabled=False, plugins=None):
 
 
 def handle(tool, call, base, extra_roots=(), skill_roots=(), debug_logger=None):
-    """Run a tool's function and return its text, whatever it does."""
+    """Run a tool's function, and return its text or the text of its error."""
     try:
         result = tool.handler(call.target, call.args, base, extra_roots, skill_roots, debug_logger, call.meta)
     except Exception as error:
@@ -83,7 +83,7 @@ def handle(tool, call, base, extra_roots=(), skill_roots=(), debug_logger=None):
 def run_tool(
     tool_call, base, extra_roots=(), skill_roots=(), yolo_enabled=False, read_only=False, debug_logger=None, **_
 ):
-    """Run another tool of the same worker under the mode of the call that runs, or a stricter one."""
+    """Run another tool of the same process, in the mode of the current call or a stricter one."""
     from lmao.plugins import get_discovered_tool_registry
 
     name = tool_call.tool

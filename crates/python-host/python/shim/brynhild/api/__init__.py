@@ -1,4 +1,4 @@
-"""Model providers: the base class, its types, the bundled clients."""
+"""Model providers: the base class, its types, and the bundled clients."""
 from brynhild._lazy import attach
 
 _TYPES = (

@@ -26,14 +26,17 @@ def __getattr__(name):
 
 
 def parse_reasoning_level(value: str) -> tuple[str, bool]:
-    """(level, whether it is passed on as it is)."""
+    """Parse a reasoning level. Returns the level, and true if it is passed to the provider unchanged."""
     if value.startswith(RAW_REASONING_PREFIX):
         return value[len(RAW_REASONING_PREFIX) :], True
     return value, False
 
 
 class LLMProvider(_abc.ABC):
-    """A way to reach models."""
+    """The base class of a model provider.
+
+    A subclass defines `name`, `model`, `supports_tools`, `complete` and `stream`.
+    """
 
     _is_brynhild_duck_typed = False
     expand_credentials_path = True
@@ -43,7 +46,7 @@ class LLMProvider(_abc.ABC):
     @property
     @_abc.abstractmethod
     def name(self) -> str:
-        """What it is called, for example `ollama`."""
+        """The name of the provider, such as `ollama`."""
         ...
 
     @property
@@ -54,22 +57,22 @@ class LLMProvider(_abc.ABC):
 
     @_abc.abstractmethod
     def supports_tools(self) -> bool:
-        """Whether the model can call tools."""
+        """True if the model can call tools."""
         ...
 
     @_abc.abstractmethod
     async def complete(self, messages, *, system=None, tools=None, max_tokens=8192, use_profile=True):
-        """One whole answer, a CompletionResponse."""
+        """Send a request, and return the whole answer as a CompletionResponse."""
         ...
 
     @_abc.abstractmethod
     def stream(self, messages, *, system=None, tools=None, max_tokens=8192, use_profile=True):
-        """An async iterator of StreamEvents."""
+        """Send a request, and return an async iterator of StreamEvents."""
         ...
 
     @property
     def profile(self):
-        """The model's profile, if one is attached."""
+        """The profile of the model, or None."""
         return self._profile
 
     @profile.setter
@@ -78,7 +81,7 @@ class LLMProvider(_abc.ABC):
 
     @property
     def raw_logger(self):
-        """What records raw requests, if anything does."""
+        """The recorder of raw requests, or None."""
         return self._raw_logger
 
     @raw_logger.setter
@@ -86,7 +89,7 @@ class LLMProvider(_abc.ABC):
         self._raw_logger = logger
 
     def apply_profile_to_system(self, system: str | None) -> str | None:
-        """The system prompt with the profile's texts around it; texts that are in it already are not repeated."""
+        """The system prompt with the texts of the profile, each only once."""
         profile = self._profile
         if profile is None:
             return system
@@ -97,21 +100,21 @@ class LLMProvider(_abc.ABC):
         return profile.build_system_prompt(system or "")
 
     def apply_profile_to_max_tokens(self, max_tokens: int) -> int:
-        """At least what the profile says a model needs."""
+        """The token limit, raised to the minimum of the profile."""
         least = self._profile.min_max_tokens if self._profile is not None else None
         return max_tokens if least is None else max(max_tokens, least)
 
     def supports_reasoning(self) -> bool:
-        """Whether the model shows its reasoning."""
+        """True if the model returns its reasoning."""
         return False
 
     @property
     def default_reasoning_level(self) -> str:
-        """How much reasoning is asked for when nothing is configured."""
+        """The reasoning level that is used if none is configured."""
         return "auto"
 
     def get_reasoning_level(self) -> str:
-        """The configured level, else the default one."""
+        """The configured reasoning level, or the default."""
         from brynhild.config import Settings
 
         level = Settings().behavior.reasoning_level
@@ -119,16 +122,16 @@ class LLMProvider(_abc.ABC):
         return parse_reasoning_level(level)[0]
 
     def translate_reasoning_level(self, level: str | None = None) -> dict:
-        """The request fields that ask for a level."""
+        """The fields of a request that ask for a reasoning level."""
         return {}
 
     @property
     def default_reasoning_format(self) -> str:
-        """How earlier reasoning is sent back."""
+        """The format in which earlier reasoning is sent back to the model."""
         return "none"
 
     async def test_connection(self) -> dict:
-        """Ask for one word and say how it went."""
+        """Send a short request, and report if it worked."""
         import time
 
         started = time.perf_counter()

@@ -1,11 +1,11 @@
-"""Credentials from a file."""
+"""Credentials that are stored in a file."""
 from __future__ import annotations
 
 __all__ = ["load_credentials_from_path"]
 
 
 def load_credentials_from_path(path) -> dict:
-    """The JSON object in the file; ValueError when there is none."""
+    """The JSON object in a file; ValueError if there is none."""
     import json
     import os
 

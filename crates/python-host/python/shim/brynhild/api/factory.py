@@ -1,4 +1,4 @@
-"""Makes providers by name."""
+"""Creates providers by name."""
 from __future__ import annotations
 
 import os as _os
@@ -15,21 +15,21 @@ _BUILTIN = ("openrouter", "ollama")
 
 
 def get_available_provider_types() -> list[str]:
-    """The bundled types and those of plugins."""
+    """The names of the provider types: the bundled ones and those of plugins."""
     from brynhild.plugins.providers import get_plugin_provider_names
 
     return sorted({*_BUILTIN, *get_plugin_provider_names()})
 
 
 def get_available_provider_names() -> list[str]:
-    """The types, and the instances that are configured."""
+    """The names of the provider types and of the configured instances."""
     from brynhild.config import Settings
 
     return sorted({*get_available_provider_types(), *Settings().providers.instances})
 
 
 def get_available_providers() -> list[dict]:
-    """What is known of each type."""
+    """A description of each provider type."""
     from brynhild.plugins.providers import get_all_plugin_providers
 
     key = bool(_os.environ.get("OPENROUTER_API_KEY"))
@@ -43,14 +43,14 @@ def get_available_providers() -> list[dict]:
 
 
 def get_default_provider() -> str:
-    """The provider that is configured."""
+    """The name of the configured provider."""
     from brynhild.config import Settings
 
     return Settings().provider
 
 
 def create_provider(provider=None, model=None, api_key=None, *, auto_profile=True, load_plugins=True):
-    """A provider by its name or by the name of a configured instance."""
+    """Create a provider by the name of its type or of a configured instance."""
     from brynhild.config import Settings
 
     settings = Settings()

@@ -45,12 +45,12 @@ class OllamaProvider(ChatClient):
 
     @property
     def base_url(self) -> str:
-        """Where the server is."""
+        """The address of the server."""
         return self._base_url
 
     @property
     def default_reasoning_format(self) -> str:
-        """Reasoning goes back in tags."""
+        """`thinking_tags`: earlier reasoning is sent back in tags."""
         return "thinking_tags"
 
     def translate_reasoning_level(self, level: str | None = None) -> dict:
@@ -65,7 +65,7 @@ class OllamaProvider(ChatClient):
         return {"think": level != "off"}
 
     async def list_models(self) -> list[str]:
-        """The models the server has."""
+        """The models of the server."""
         data = await self._ask("GET", self._base_url + "/api/tags")
         return [model["name"] for model in data.get("models") or ()]
 

@@ -31,7 +31,7 @@ _MEANING = {
 
 
 class OpenRouterAPIError(Exception):
-    """OpenRouter refused or failed."""
+    """Raised if OpenRouter refuses a request or fails."""
 
     def __init__(self, message: str, status_code: int | None = None) -> None:
         super().__init__(message)
@@ -72,7 +72,7 @@ class OpenRouterProvider(ChatClient):
 
     @property
     def default_reasoning_format(self) -> str:
-        """Reasoning goes back in a field of its own."""
+        """Earlier reasoning is sent back in a separate field."""
         return "reasoning_field"
 
     def translate_reasoning_level(self, level: str | None = None) -> dict:
@@ -83,7 +83,7 @@ class OpenRouterProvider(ChatClient):
         return {"reasoning": {"effort": level if raw else _EFFORT.get(level, level)}}
 
     async def list_models(self) -> list[str]:
-        """The models OpenRouter has."""
+        """The models that OpenRouter offers."""
         data = await self._ask("GET", self._base_url + "/models")
         return [model["id"] for model in data.get("data") or ()]
 

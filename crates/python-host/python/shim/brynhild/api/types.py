@@ -1,4 +1,4 @@
-"""What goes to a provider and comes from it."""
+"""The messages and tools that a provider gets, and the answers that it returns."""
 from __future__ import annotations
 
 from brynhild._records import ABSENT, record
@@ -18,7 +18,7 @@ __all__ = [
 
 @record()
 class UsageDetails:
-    """What some providers report besides token counts."""
+    """Details of usage that some providers report."""
 
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
@@ -62,23 +62,23 @@ class Usage:
 
     @property
     def total_tokens(self) -> int:
-        """Both together."""
+        """The input tokens and the output tokens together."""
         return self.input_tokens + self.output_tokens
 
     @property
     def cost(self) -> float | None:
-        """The price, where the provider said it."""
+        """The cost, if the provider reported it."""
         return self.details.cost if self.details else None
 
     @property
     def reasoning_tokens(self) -> int | None:
-        """Tokens spent on reasoning, where the provider said it."""
+        """The reasoning tokens, if the provider reported them."""
         return self.details.reasoning_tokens if self.details else None
 
 
 @record()
 class ToolUse:
-    """A call the model wants."""
+    """A tool call in an answer of the model."""
 
     id: str
     name: str
@@ -90,7 +90,7 @@ class ToolUse:
         self.input = input
 
     def to_tool_call_dict(self) -> dict:
-        """The call as it stands in the history."""
+        """The call in the format of the history."""
         import json
 
         function = {"name": self.name, "arguments": json.dumps(self.input)}
@@ -99,7 +99,7 @@ class ToolUse:
 
 @record()
 class ToolResult:
-    """The answer to a call."""
+    """The result of a tool call, for the model."""
 
     tool_use_id: str
     content: str
@@ -113,7 +113,7 @@ class ToolResult:
 
 @record()
 class StreamEvent:
-    """One step of an answer that is being streamed."""
+    """One event of a streamed answer."""
 
     type: str
     text: str | None = None
@@ -162,7 +162,7 @@ class Message:
 
 @record()
 class ContentBlock:
-    """A part of a message that consists of several."""
+    """One part of a message that has several."""
 
     type: str
     text: str | None = None
@@ -196,7 +196,7 @@ class ContentBlock:
 
 @record()
 class Tool:
-    """A tool as a provider gets to see it."""
+    """The description of a tool for a provider."""
 
     name: str
     description: str
@@ -208,11 +208,11 @@ class Tool:
         self.input_schema = input_schema
 
     def to_anthropic_format(self) -> dict:
-        """The tool as Anthropic's interface has it."""
+        """The tool in the format of Anthropic's API."""
         return {"name": self.name, "description": self.description, "input_schema": self.input_schema}
 
     def to_openai_format(self) -> dict:
-        """The tool as OpenAI's interface has it."""
+        """The tool in the format of OpenAI's API."""
         function = {"name": self.name, "description": self.description, "parameters": self.input_schema}
         return {"type": "function", "function": function}
 
@@ -246,5 +246,5 @@ class CompletionResponse:
 
     @property
     def has_tool_use(self) -> bool:
-        """Whether the model wants a call."""
+        """True if the answer contains a tool call."""
         return bool(self.tool_uses)

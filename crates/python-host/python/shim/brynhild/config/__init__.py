@@ -1,4 +1,4 @@
-"""The effective configuration, as the host told it; outside a host the defaults and the environment."""
+"""The effective configuration. Outside of Brynhild: the defaults and the environment."""
 from __future__ import annotations
 
 import os as _os
@@ -32,7 +32,7 @@ _DEFAULTS = {
 
 
 class Section(dict):
-    """A mapping whose keys are attributes too."""
+    """A mapping whose keys are also attributes."""
 
     def __getattr__(self, name):
         try:
@@ -44,12 +44,12 @@ class Section(dict):
         self[name] = value
 
     def model_dump(self, **_options) -> dict:
-        """Plain data."""
+        """The object as a dict of plain data."""
         return {key: value.model_dump() if isinstance(value, Section) else value for key, value in self.items()}
 
 
 class Settings(Section):
-    """All settings: `settings.models.default`, `settings.behavior.max_tokens` and so on."""
+    """All settings, such as `settings.models.default` and `settings.behavior.max_tokens`."""
 
     def __init__(self, **overrides) -> None:
         from brynhild import _surroundings
@@ -73,7 +73,7 @@ class Settings(Section):
 
     @property
     def max_tokens(self) -> int:
-        """The limit of an answer."""
+        """The limit of tokens in an answer."""
         return self.behavior.max_tokens
 
     @property
@@ -87,13 +87,13 @@ class Settings(Section):
 
     @property
     def plugin_settings(self) -> dict:
-        """What is configured for this plugin."""
+        """The configuration of this plugin."""
         from brynhild import _surroundings
 
         return dict(_surroundings.settings)
 
     def get_api_key(self) -> str | None:
-        """The key in the environment, if this process may see it."""
+        """The API key from the environment, if the plugin may see it."""
         return _os.environ.get("OPENROUTER_API_KEY")
 
 

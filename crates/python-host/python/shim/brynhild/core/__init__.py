@@ -1,4 +1,4 @@
-"""The conversation: what is displayed, prompts, the loop."""
+"""The conversation loop, its prompts, and the types that front ends show."""
 from brynhild._lazy import attach
 
 _NAMES = {

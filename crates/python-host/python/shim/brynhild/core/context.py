@@ -1,4 +1,4 @@
-"""Puts the system prompt together."""
+"""Builds the system prompt."""
 from __future__ import annotations
 
 __all__ = ["ContextBuilder"]

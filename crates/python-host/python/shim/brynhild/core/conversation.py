@@ -14,7 +14,7 @@ __all__ = ["ConversationCallbacks", "ConversationProcessor", "ConversationResult
 
 
 class ConversationCallbacks(_abc.ABC):
-    """What a front end wants to hear; only the question for permission has no default."""
+    """The callbacks of a front end. Only `request_tool_permission` must be defined."""
 
     async def on_stream_start(self) -> None:
         """An answer begins."""
@@ -36,13 +36,13 @@ class ConversationCallbacks(_abc.ABC):
 
     @_abc.abstractmethod
     async def request_tool_permission(self, tool_call: ToolCallDisplay) -> bool:
-        """Whether a call may run."""
+        """Return true if a call may run."""
         ...
 
 
 @record(messages=list)
 class ConversationResult:
-    """What a conversation came to."""
+    """The result of a conversation."""
 
     response_text: str
     stop_reason: str | None
@@ -59,7 +59,7 @@ class ConversationResult:
 
 
 class ConversationProcessor:
-    """Asks a provider, runs the calls it wants, and asks again until it wants none."""
+    """Sends requests to a provider and runs the tool calls of its answers, until an answer has none."""
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ __all__ = ["get_system_prompt"]
 
 
 def get_system_prompt(model: str = "", tools=None) -> str:
-    """Who the model is and which tools it has."""
+    """The system prompt with the names of the tools."""
     lines = ["You are Brynhild, a coding assistant in a terminal%s." % (", powered by %s" % model if model else "")]
     listed = list(tools.list_tools() if hasattr(tools, "list_tools") else tools or ())
     if listed:

@@ -1,4 +1,4 @@
-"""What front ends show of tool calls."""
+"""Tool calls and results as front ends show them."""
 from __future__ import annotations
 
 from brynhild._records import record
@@ -26,7 +26,7 @@ class ToolCallDisplay:
 
 @record()
 class ToolResultDisplay:
-    """What a call gave."""
+    """The result of a call."""
 
     tool_name: str
     result: object

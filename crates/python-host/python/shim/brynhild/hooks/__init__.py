@@ -1,4 +1,4 @@
-"""Hooks: events, their configuration, and dispatch."""
+"""Hooks: their events, configuration and dispatch."""
 from brynhild._lazy import attach
 
 _NAMES = {

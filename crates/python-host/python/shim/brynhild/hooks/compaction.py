@@ -1,4 +1,4 @@
-"""Shortens a history by dropping what is old."""
+"""Shortens a history by removing old messages."""
 from __future__ import annotations
 
 from brynhild._records import record
@@ -10,7 +10,7 @@ _TOKENS_PER_MESSAGE = 500
 
 @record()
 class CompactionConfig:
-    """When to shorten, and what to keep."""
+    """The limits of a history."""
 
     max_tokens: int = 100_000
     threshold: float = 0.8
@@ -29,7 +29,7 @@ class ContextCompactor:
         self.config = config or CompactionConfig()
 
     def should_compact(self, messages: list[dict], tokens: int | None = None) -> bool:
-        """Whether the history is too long."""
+        """True if the history is too long."""
         if tokens is None:
             tokens = len(messages) * _TOKENS_PER_MESSAGE
         return tokens >= self.config.max_tokens * self.config.threshold

@@ -22,7 +22,7 @@ __all__ = ["HookDefinition", "HookTimeoutConfig", "HooksConfig", "ValidationErro
 
 @model_fields
 class HookTimeoutConfig(Model):
-    """How long a hook may take, and what its running over means."""
+    """The timeout of a hook, and the action after it."""
 
     _fields = {"seconds": Field(integer, 30), "on_timeout": Field(choice("block", "continue"), "block")}
 

@@ -1,4 +1,4 @@
-"""What hooks are told, and what they answer."""
+"""The events of hooks, their input and their results."""
 from __future__ import annotations
 
 import enum as _enum
@@ -12,7 +12,7 @@ _UNCHANGEABLE = ("plugin_init", "plugin_shutdown", "session_start", "session_end
 
 
 class HookEvent(str, _enum.Enum):
-    """The moments hooks run at."""
+    """The events that hooks run at."""
 
     PLUGIN_INIT = "plugin_init"
     PLUGIN_SHUTDOWN = "plugin_shutdown"
@@ -29,17 +29,17 @@ class HookEvent(str, _enum.Enum):
 
     @property
     def can_block(self) -> bool:
-        """Whether a hook may stop what follows."""
+        """True if a hook may block the step after the event."""
         return self.value in _BLOCKABLE
 
     @property
     def can_modify(self) -> bool:
-        """Whether a hook may change what follows."""
+        """True if a hook may change the data of the step after the event."""
         return self.value not in _UNCHANGEABLE
 
 
 class HookAction(str, _enum.Enum):
-    """What a hook decides."""
+    """The decision of a hook."""
 
     CONTINUE = "continue"
     BLOCK = "block"
@@ -48,7 +48,7 @@ class HookAction(str, _enum.Enum):
 
 @record()
 class HookResult:
-    """A hook's answer."""
+    """The result of a hook."""
 
     action: HookAction = HookAction.CONTINUE
     message: str | None = None
@@ -84,7 +84,7 @@ class HookResult:
 
     @classmethod
     def from_dict(cls, data: dict) -> HookResult:
-        """An answer from a hook's JSON; an unknown action means to go on."""
+        """A result from a hook's JSON. An unknown action counts as `continue`."""
         fields = {name: data[name] for name in cls.__match_args__ if name in data}
         try:
             fields["action"] = HookAction(fields.get("action") or "continue")
@@ -93,7 +93,7 @@ class HookResult:
         return cls(**fields)
 
     def to_dict(self) -> dict:
-        """Plain data."""
+        """The object as a dict of plain data."""
         data = {name: getattr(self, name) for name in self.__match_args__}
         data["action"] = HookAction(self.action).value
         return data
@@ -101,7 +101,7 @@ class HookResult:
 
 @record()
 class HookContext:
-    """What a hook is told."""
+    """The input of a hook."""
 
     event: HookEvent
     session_id: str
@@ -132,7 +132,7 @@ class HookContext:
             raise TypeError("HookContext got unexpected keyword arguments: %s" % unknown)
 
     def to_dict(self) -> dict:
-        """What a script hook reads, without the empty keys."""
+        """The input of a script hook, without empty keys."""
         data = {}
         for name in self.__match_args__:
             value = getattr(self, name)
@@ -146,7 +146,7 @@ class HookContext:
         return data
 
     def to_env_vars(self) -> dict[str, str]:
-        """What a command hook finds in its environment."""
+        """The environment variables of a command hook."""
         import json
 
         result = self.to_dict().get("tool_result") or {}

@@ -31,11 +31,11 @@ class HookManager:
         self._roots = [_pathlib.Path(root) for root in script_roots] + [self.project_root]
 
     def has_hooks_for_event(self, event) -> bool:
-        """Whether any enabled hook waits for the event."""
+        """True if there is an enabled hook for the event."""
         return bool(self.config.get_hooks_for_event(event))
 
     async def dispatch(self, event, context) -> HookResult:
-        """Run the event's hooks in order; the first block or skip ends it, later hooks see earlier changes."""
+        """Run the hooks of an event in order, until one blocks or skips. Each sees the changes of earlier ones."""
         event = HookEvent(event)
         merged = HookResult()
         for definition in self.config.get_hooks_for_event(event):

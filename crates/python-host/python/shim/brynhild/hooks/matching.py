@@ -1,4 +1,4 @@
-"""Whether a hook's conditions fit what happened."""
+"""The conditions of hooks."""
 from __future__ import annotations
 
 import fnmatch as _fnmatch
@@ -11,7 +11,7 @@ _MISSING = object()
 
 
 def matches(conditions: dict, context: dict) -> bool:
-    """Whether every condition holds; keys may be dotted paths, values nested conditions."""
+    """True if all conditions match. Keys may be dotted paths, values nested conditions."""
     return all(_holds(pattern, _look_up(context, key)) for key, pattern in conditions.items())
 
 
@@ -25,7 +25,7 @@ def get_nested_value(data: dict, path: str):
 
 
 def match_value(pattern, value) -> bool:
-    """Whether one value fits one pattern: a list fits if any of it does."""
+    """True if a value matches a pattern. A list of patterns matches if one of them does."""
     if isinstance(pattern, (list, tuple)):
         return any(match_value(item, value) for item in pattern)
     if isinstance(pattern, dict):

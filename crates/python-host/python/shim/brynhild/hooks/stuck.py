@@ -1,4 +1,4 @@
-"""Notices that a conversation goes in circles."""
+"""Detects conversations that repeat themselves."""
 from __future__ import annotations
 
 from brynhild._records import record
@@ -8,7 +8,7 @@ __all__ = ["StuckDetector", "StuckState"]
 
 @record()
 class StuckState:
-    """What was noticed."""
+    """The result of a check."""
 
     is_stuck: bool = False
     reason: str | None = None
@@ -28,13 +28,13 @@ class StuckDetector:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Reset all counters."""
         self._call, self._calls = None, 0
         self._error, self._errors = None, 0
         self._idle = 0
 
     def record_tool_call(self, tool_name: str, tool_input: dict) -> None:
-        """One call."""
+        """Record a call."""
         import json
 
         call = (tool_name, json.dumps(tool_input, sort_keys=True, default=repr))
@@ -43,16 +43,16 @@ class StuckDetector:
         self._idle = 0
 
     def record_error(self, error: str) -> None:
-        """One error."""
+        """Record an error."""
         self._errors = self._errors + 1 if error == self._error else 1
         self._error = error
 
     def record_message(self) -> None:
-        """One message of the model without a call."""
+        """Record a message of the model that has no call."""
         self._idle += 1
 
     def check(self) -> StuckState:
-        """Whether a limit was reached."""
+        """Check if a limit was reached."""
         calls, errors, idle = self._limits
         if self._calls >= calls:
             reason = "the same call %d times" % self._calls

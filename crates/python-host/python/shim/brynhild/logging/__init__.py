@@ -15,7 +15,7 @@ class ConversationLogger:
             self.log_event("session_start", provider=provider, model=model)
 
     def log_event(self, event_type: str, **fields) -> None:
-        """One line."""
+        """Write one line."""
         if not self.enabled:
             return
         import datetime
@@ -27,5 +27,5 @@ class ConversationLogger:
             file.write(json.dumps(dict(line, **fields), default=str) + "\n")
 
     def close(self) -> None:
-        """The last line."""
+        """Write the last line."""
         self.log_event("session_end", total_events=self._count + 1)

@@ -1,4 +1,4 @@
-"""Plugins: their manifests, and what stands in their directories."""
+"""Plugins: their manifests and the files in their directories."""
 from brynhild._lazy import attach
 
 _NAMES = {

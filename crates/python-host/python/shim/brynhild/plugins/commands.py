@@ -50,7 +50,7 @@ class Command:
 
     @property
     def name(self) -> str:
-        """What follows the slash."""
+        """The name that is typed after `/`."""
         return self.frontmatter.name
 
     @property
@@ -65,11 +65,11 @@ class Command:
 
     @property
     def args(self) -> str:
-        """What arguments it takes, in words."""
+        """A description of the arguments."""
         return self.frontmatter.args
 
     def render(self, args: str = "", **context) -> str:
-        """The template with the environment, the arguments, the directory and the context filled in, in this order."""
+        """The template with its placeholders replaced: environment, arguments, directory and context, in this order."""
         text = _ENVIRONMENT.sub(lambda found: _os.environ.get(found.group(1), ""), self.body)
         text = text.replace("{{args}}", args)
         text = text.replace("{{cwd}}", str(context.pop("cwd", None) or _os.getcwd()))
@@ -78,7 +78,7 @@ class Command:
         return text
 
     def to_dict(self) -> dict:
-        """Plain data."""
+        """The object as a dict of plain data."""
         return {
             "name": self.name,
             "description": self.description,
@@ -106,7 +106,7 @@ class CommandLoader:
     """Reads the commands of directories."""
 
     def load_from_directory(self, path, plugin_name: str = "") -> dict[str, Command]:
-        """All commands of a directory by their names; a file that cannot be read is left out with a warning."""
+        """The commands of a directory by name. A file that cannot be read is skipped with a warning."""
         import warnings
 
         commands: dict[str, Command] = {}

@@ -10,17 +10,17 @@ __all__ = ["PluginDiscovery", "get_global_plugins_path", "get_project_plugins_pa
 
 
 def get_global_plugins_path() -> _pathlib.Path:
-    """Where the plugins of a person stand."""
+    """The directory of the user's plugins."""
     return _pathlib.Path.home() / ".config" / "brynhild" / "plugins"
 
 
 def get_project_plugins_path(project_root) -> _pathlib.Path:
-    """Where the plugins of a project stand."""
+    """The directory of a project's plugins."""
     return _pathlib.Path(project_root) / ".brynhild" / "plugins"
 
 
 class PluginDiscovery:
-    """Looks through the directories of plugins; of two with one name the later is kept."""
+    """Searches directories for plugins. Of two plugins with the same name, the later one is used."""
 
     def __init__(self, project_root=None, search_paths=None) -> None:
         self.project_root = project_root
@@ -37,7 +37,7 @@ class PluginDiscovery:
         return paths
 
     def discover(self) -> dict[str, Plugin]:
-        """The plugins by name; one with a bad manifest is left out with a warning."""
+        """The plugins by name. One with an invalid manifest is skipped with a warning."""
         import warnings
 
         found: dict[str, Plugin] = {}

@@ -1,4 +1,4 @@
-"""The hooks of plugins, and how hook files are merged."""
+"""Loads and merges the hooks of plugins."""
 from __future__ import annotations
 
 from brynhild.hooks.config import HooksConfig, load_hooks_yaml
@@ -7,14 +7,14 @@ __all__ = ["load_plugin_hooks", "merge_hooks"]
 
 
 def load_plugin_hooks(plugin) -> HooksConfig | None:
-    """The hooks of a plugin that announces some."""
+    """The hooks of a plugin, or None if its manifest declares none."""
     if not plugin.has_hooks() or not plugin.hooks_path.is_file():
         return None
     return load_hooks_yaml(plugin.hooks_path)
 
 
 def merge_hooks(base: HooksConfig, other: HooksConfig) -> HooksConfig:
-    """Both together; a hook of the same event and name takes the other's place."""
+    """Both sets of hooks. A hook of the second set replaces one with the same event and name."""
     hooks = {event: list(definitions) for event, definitions in base.hooks.items()}
     for event, definitions in other.hooks.items():
         merged = hooks.setdefault(event, [])

@@ -1,4 +1,4 @@
-"""Fires the hooks around a plugin's life."""
+"""Runs the hooks at the start and the end of a plugin."""
 from __future__ import annotations
 
 from brynhild.hooks.events import HookContext, HookEvent

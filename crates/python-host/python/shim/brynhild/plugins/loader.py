@@ -1,4 +1,4 @@
-"""Reads one plugin's directory and checks that it holds what its manifest says."""
+"""Loads a plugin and checks that its directory contains the files of its manifest."""
 from __future__ import annotations
 
 import pathlib as _pathlib
@@ -9,7 +9,7 @@ __all__ = ["PluginLoadError", "PluginLoader"]
 
 
 class PluginLoadError(Exception):
-    """A plugin that cannot be loaded."""
+    """Raised if a plugin cannot be loaded."""
 
 
 class PluginLoader:
@@ -28,7 +28,7 @@ class PluginLoader:
             raise PluginLoadError("Invalid plugin manifest in %s: %s" % (directory, error)) from error
 
     def validate(self, path) -> list[str]:
-        """What the manifest declares and the directory lacks."""
+        """The files that the manifest declares and that are missing."""
         plugin = self.load(path)
         manifest = plugin.manifest
         warnings = []

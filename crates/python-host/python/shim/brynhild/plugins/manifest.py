@@ -1,4 +1,4 @@
-"""A plugin's manifest, and a plugin that was found."""
+"""The manifest of a plugin, and the plugin itself."""
 from __future__ import annotations
 
 import pathlib as _pathlib
@@ -34,7 +34,7 @@ class PluginManifest(Model):
 
 @record()
 class Plugin:
-    """A manifest and where it came from."""
+    """A plugin: its manifest and its directory."""
 
     manifest: PluginManifest
     path: _pathlib.Path
@@ -76,7 +76,7 @@ class Plugin:
 
     @property
     def is_packaged(self) -> bool:
-        """Whether it came with an installed package."""
+        """True if it is part of an installed package."""
         return self.source != "directory"
 
     @property
@@ -110,31 +110,31 @@ class Plugin:
         return _pathlib.Path(self.path) / "rules"
 
     def has_commands(self) -> bool:
-        """Whether the manifest names commands."""
+        """True if the manifest declares commands."""
         return bool(self.manifest.commands)
 
     def has_tools(self) -> bool:
-        """Whether the manifest names tools."""
+        """True if the manifest declares tools."""
         return bool(self.manifest.tools)
 
     def has_hooks(self) -> bool:
-        """Whether the manifest announces hooks."""
+        """True if the manifest declares hooks."""
         return self.manifest.hooks
 
     def has_skills(self) -> bool:
-        """Whether the manifest names skills."""
+        """True if the manifest declares skills."""
         return bool(self.manifest.skills)
 
     def has_providers(self) -> bool:
-        """Whether the manifest names providers."""
+        """True if the manifest declares providers."""
         return bool(self.manifest.providers)
 
     def has_rules(self) -> bool:
-        """Whether the manifest names rules."""
+        """True if the manifest declares rules."""
         return bool(self.manifest.rules)
 
     def to_dict(self) -> dict:
-        """Plain data."""
+        """The object as a dict of plain data."""
         data = {
             "name": self.name,
             "version": self.version,

@@ -1,4 +1,4 @@
-"""Loads the providers in a plugin's directory, and keeps those that are known by name."""
+"""Loads the providers of plugins, and registers them by name."""
 from __future__ import annotations
 
 from brynhild.api.base import LLMProvider
@@ -31,7 +31,7 @@ class ProviderLoader:
 
 
 def register_plugin_provider(name: str, provider: type) -> None:
-    """Make a provider class known by a name."""
+    """Register a provider class under a name."""
     _registered[name] = provider
 
 
@@ -51,7 +51,7 @@ def get_plugin_provider_names() -> list[str]:
 
 
 def clear_plugin_providers() -> None:
-    """Forget all of them."""
+    """Remove all registered provider classes."""
     _registered.clear()
 
 

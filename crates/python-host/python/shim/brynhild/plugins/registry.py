@@ -1,4 +1,4 @@
-"""The plugins that were found, and which of them are switched on."""
+"""The plugins that were found, enabled or disabled."""
 from __future__ import annotations
 
 from brynhild.plugins.discovery import PluginDiscovery
@@ -8,7 +8,7 @@ __all__ = ["PluginRegistry"]
 
 
 class PluginRegistry:
-    """Plugins by name; everything is enabled unless it was disabled here."""
+    """Plugins by name. All are enabled until they are disabled here."""
 
     def __init__(self, project_root=None, discovery: PluginDiscovery | None = None) -> None:
         self._discovery = discovery or PluginDiscovery(project_root)
@@ -28,20 +28,20 @@ class PluginRegistry:
         return self._found().get(name)
 
     def get_enabled_plugins(self) -> list[Plugin]:
-        """The plugins that are switched on."""
+        """The enabled plugins."""
         return [plugin for plugin in self.list_plugins() if plugin.enabled]
 
     def is_enabled(self, name: str) -> bool:
-        """Whether there is such a plugin and it is switched on."""
+        """True if a plugin exists and is enabled."""
         plugin = self.get_plugin(name)
         return plugin is not None and plugin.enabled
 
     def enable(self, name: str) -> bool:
-        """Switch a plugin on; false when there is none."""
+        """Enable a plugin; false if there is none of this name."""
         return self._switch(name, True)
 
     def disable(self, name: str) -> bool:
-        """Switch a plugin off; false when there is none."""
+        """Disable a plugin; false if there is none of this name."""
         return self._switch(name, False)
 
     def _switch(self, name: str, enabled: bool) -> bool:

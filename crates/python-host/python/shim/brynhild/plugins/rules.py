@@ -1,4 +1,4 @@
-"""Rule files: what a project wants the model to know."""
+"""Rule files, which the model reads."""
 from __future__ import annotations
 
 import pathlib as _pathlib
@@ -9,7 +9,7 @@ RULE_FILES = ["AGENTS.md", ".cursorrules", "rules.md", ".brynhild/rules.md", "CL
 
 
 class RulesManager:
-    """Finds rule files from the root of the file system down to a directory, those of the person first."""
+    """Finds the rule files of the user, then those from the root of the file system down to a directory."""
 
     def __init__(self, project_root=None, include_global: bool = True) -> None:
         self.project_root = _pathlib.Path(project_root or _pathlib.Path.cwd())
@@ -30,6 +30,6 @@ class RulesManager:
         return "\n\n---\n\n".join(file.read_text(encoding="utf-8").strip() for file in self.discover())
 
     def get_rules_for_prompt(self) -> str:
-        """All rules as they stand in the system prompt, empty without any."""
+        """All rules in the form of the system prompt; empty if there are none."""
         rules = self.load_rules()
         return "<project_rules>\n%s\n</project_rules>" % rules if rules else ""

@@ -7,7 +7,7 @@ __all__ = ["Tool", "ToolBase", "ToolMetrics", "ToolResult"]
 
 
 class ToolBase:
-    """A tool with default implementations; nothing is abstract, so a half-written one can be made."""
+    """A tool with a default for each member, so an incomplete tool can be tested."""
 
     @property
     def name(self) -> str:
@@ -16,7 +16,7 @@ class ToolBase:
 
     @property
     def description(self) -> str:
-        """What the model reads about it."""
+        """The description that the model reads."""
         raise NotImplementedError("a tool needs a `description`")
 
     @property
@@ -26,34 +26,34 @@ class ToolBase:
 
     @property
     def requires_permission(self) -> bool:
-        """Whether a person has to approve each call."""
+        """True if the user must approve each call."""
         return True
 
     @property
     def version(self) -> str:
-        """Its version."""
+        """The version of the tool."""
         return "0.0.0"
 
     @property
     def categories(self) -> list[str]:
-        """Tags."""
+        """Categories that the tool is listed under."""
         return []
 
     @property
     def examples(self) -> list[dict]:
-        """Inputs that show its use."""
+        """Example inputs. The model reads them, and `brynhild plugin test` runs them."""
         return []
 
     async def execute(self, input: dict) -> ToolResult:
-        """Run one call."""
+        """Run one call with a checked input, and return a ToolResult."""
         raise NotImplementedError("a tool needs `execute`")
 
     def to_api_format(self) -> dict:
-        """The tool as Anthropic's interface has it."""
+        """The tool in the format of Anthropic's API."""
         return {"name": self.name, "description": self.description, "input_schema": self.input_schema}
 
     def to_openai_format(self) -> dict:
-        """The tool as OpenAI's interface has it."""
+        """The tool in the format of OpenAI's API."""
         function = {"name": self.name, "description": self.description, "parameters": self.input_schema}
         return {"type": "function", "function": function}
 

@@ -1,4 +1,4 @@
-"""Profiles: what suits a model."""
+"""Profiles of models."""
 from brynhild._lazy import attach
 
 _NAMES = {"ModelProfile": "types", "ProfileManager": "manager", "ProfileCollisionError": "manager"}

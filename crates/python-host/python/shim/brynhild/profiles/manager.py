@@ -1,4 +1,4 @@
-"""Finds the profile that suits a model."""
+"""Finds the profile of a model."""
 from __future__ import annotations
 
 import pathlib as _pathlib
@@ -9,11 +9,11 @@ __all__ = ["ProfileCollisionError", "ProfileManager"]
 
 
 class ProfileCollisionError(Exception):
-    """Two sources give a profile of one name."""
+    """Raised if two sources define a profile of the same name."""
 
 
 class ProfileManager:
-    """Profiles by name: the default one, those of a directory, those that are registered."""
+    """Profiles by name: the default, those of a directory, and registered ones."""
 
     def __init__(self, profiles_dir=None) -> None:
         self._profiles = {"default": ModelProfile("default", description="Suits any model")}
@@ -22,7 +22,7 @@ class ProfileManager:
             self._read(file)
 
     def register(self, profile: ModelProfile) -> None:
-        """Add a profile, in the place of one with its name."""
+        """Add a profile. It replaces one with the same name."""
         self._profiles[profile.name] = profile
 
     def get_profile(self, name: str) -> ModelProfile | None:
@@ -34,7 +34,7 @@ class ProfileManager:
         return [profile for _, profile in sorted(self._profiles.items())]
 
     def resolve(self, model: str, provider: str | None = None) -> ModelProfile:
-        """By name, by `provider/name`, by the family that begins the name, else the default."""
+        """The profile of a model: by name, by `provider/name`, by the family in its name, or the default."""
         name = model.lower().rpartition("/")[2].replace(":", "-")
         for candidate in (name, "%s/%s" % (provider, name)):
             if candidate in self._profiles:

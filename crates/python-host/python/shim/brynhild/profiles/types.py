@@ -10,7 +10,7 @@ _CONTAINERS = {"api_params": dict, "prompt_patterns": dict, "enabled_patterns": 
 
 @record(**_CONTAINERS)
 class ModelProfile:
-    """What suits one model or family of models."""
+    """The limits and texts of one model or family of models."""
 
     name: str
     family: str = ""
@@ -80,11 +80,11 @@ class ModelProfile:
 
     @classmethod
     def from_dict(cls, data: dict) -> ModelProfile:
-        """A profile from plain data; TypeError for a key that is none."""
+        """A profile from a dict; TypeError for an unknown key."""
         return cls(**data)
 
     def to_dict(self) -> dict:
-        """Plain data."""
+        """The object as a dict of plain data."""
         return {name: getattr(self, name) for name in self.__match_args__}
 
     def get_enabled_patterns_text(self) -> str:
@@ -93,6 +93,6 @@ class ModelProfile:
         return "\n\n".join(text for text in texts if text)
 
     def build_system_prompt(self, base_prompt: str) -> str:
-        """Prefix, patterns, base and suffix, with blank lines between them."""
+        """The system prompt: prefix, patterns, base and suffix, separated by blank lines."""
         parts = (self.system_prompt_prefix, self.get_enabled_patterns_text(), base_prompt, self.system_prompt_suffix)
         return "\n\n".join(part for part in parts if part)

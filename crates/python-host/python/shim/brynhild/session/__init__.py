@@ -1,4 +1,4 @@
-"""A conversation that is kept in a file."""
+"""Conversations that are stored in files."""
 from __future__ import annotations
 
 import pathlib as _pathlib
@@ -45,14 +45,14 @@ class Message:
         self.tool_result = tool_result
 
     def to_dict(self) -> dict:
-        """Plain data, without what is not set."""
+        """The message as a dict, without unset fields."""
         data = {"role": self.role, "content": self.content, "timestamp": self.timestamp}
         data.update({name: getattr(self, name) for name in _DETAILS if getattr(self, name) is not None})
         return data
 
     @classmethod
     def from_dict(cls, data: dict) -> Message:
-        """The inverse of `to_dict`."""
+        """An object from the dict that `to_dict` returned."""
         return cls(**{name: data[name] for name in cls.__match_args__ if name in data})
 
 
@@ -91,7 +91,7 @@ class Session:
 
     @classmethod
     def create(cls, cwd, model: str = "", provider: str = "", session_id: str | None = None) -> Session:
-        """A conversation that begins."""
+        """Create an empty conversation."""
         made = _time.strftime("session-%Y%m%d-%H%M%S", _time.gmtime())
         return cls(session_id or made, cwd, model=model, provider=provider)
 
@@ -103,14 +103,14 @@ class Session:
         return message
 
     def to_dict(self) -> dict:
-        """Plain data."""
+        """The object as a dict of plain data."""
         data = {name: getattr(self, name) for name in self.__match_args__}
         data["messages"] = [message.to_dict() for message in self.messages]
         return data
 
     @classmethod
     def from_dict(cls, data: dict) -> Session:
-        """The inverse of `to_dict`."""
+        """An object from the dict that `to_dict` returned."""
         fields = {name: data[name] for name in cls.__match_args__ if name in data}
         fields["messages"] = [Message.from_dict(message) for message in data.get("messages", ())]
         return cls(**fields)
@@ -132,14 +132,14 @@ class SessionManager:
         return path
 
     def load(self, session_id: str) -> Session | None:
-        """Read a conversation, None when there is none."""
+        """Read a conversation; None if there is none."""
         import json
 
         path = self._path(session_id)
         return Session.from_dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
 
     def delete(self, session_id: str) -> bool:
-        """Remove a conversation; false when there is none."""
+        """Delete a conversation; false if there is none."""
         path = self._path(session_id)
         existed = path.is_file()
         if existed:

@@ -1,4 +1,4 @@
-"""Skills: knowledge the model asks for."""
+"""Skills: instructions that the model loads when a task needs them."""
 from brynhild._lazy import attach
 
 _NAMES = {

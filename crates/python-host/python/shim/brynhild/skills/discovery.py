@@ -10,7 +10,7 @@ __all__ = ["SkillDiscovery"]
 
 
 class SkillDiscovery:
-    """Looks through directories of skills; of two with one name the later is kept."""
+    """Searches directories for skills. Of two skills with the same name, the later one is used."""
 
     def __init__(self, project_root=None, search_paths=None) -> None:
         self.project_root = project_root
@@ -28,7 +28,7 @@ class SkillDiscovery:
         return paths
 
     def discover(self) -> dict[str, Skill]:
-        """The skills by name; one that cannot be read is left out with a warning."""
+        """The skills by name. One that cannot be read is skipped with a warning."""
         import warnings
 
         found: dict[str, Skill] = {}

@@ -1,4 +1,4 @@
-"""Loads skills step by step: their line, their body, one of their files."""
+"""Loads skills step by step: the description, the instructions, a reference."""
 from __future__ import annotations
 
 import pathlib as _pathlib
@@ -16,7 +16,7 @@ class SkillLoader:
         return load_skill(path, source)
 
     def load_reference(self, skill: Skill, name: str) -> str:
-        """The text of a reference; ValueError when it lies outside the skill's directory."""
+        """The text of a reference; ValueError if it is outside of the skill's directory."""
         root = _pathlib.Path(skill.path).resolve()
         candidates = [(root / "references" / name).resolve(), (root / name).resolve()]
         for file in candidates:

@@ -1,4 +1,4 @@
-"""The skills that were found."""
+"""A registry of skills."""
 from __future__ import annotations
 
 from brynhild.skills.discovery import SkillDiscovery
@@ -24,10 +24,10 @@ class SkillRegistry:
         return [skill for _, skill in sorted(self._found().items())]
 
     def get_skill(self, name: str) -> Skill | None:
-        """The skill of a name, in any case."""
+        """The skill of a name; upper and lower case are the same."""
         return self._found().get(name.lower())
 
     def get_metadata_for_prompt(self) -> str:
-        """What the system prompt says about skills, empty without any."""
+        """The text about skills in the system prompt; empty if there are none."""
         lines = [skill.get_metadata_for_prompt() for skill in self.list_skills()]
         return "\n".join(["## Available Skills", ""] + lines) if lines else ""

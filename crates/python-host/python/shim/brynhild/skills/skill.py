@@ -23,7 +23,7 @@ _NAME = r"^[a-z0-9][a-z0-9-]*[a-z0-9]$|^[a-z0-9]$"
 
 @model_fields
 class SkillFrontmatter(Model):
-    """The head of SKILL.md; keys it does not know are kept."""
+    """The front matter of SKILL.md. Unknown keys stay."""
 
     _extra = "allow"
     _fields = {
@@ -37,7 +37,7 @@ class SkillFrontmatter(Model):
 
 @record()
 class Skill:
-    """A skill that was read."""
+    """A skill."""
 
     frontmatter: SkillFrontmatter
     body: str
@@ -52,12 +52,12 @@ class Skill:
 
     @property
     def name(self) -> str:
-        """What it is asked for by."""
+        """The name of the skill."""
         return self.frontmatter.name
 
     @property
     def description(self) -> str:
-        """What it is and when to use it."""
+        """The description: what the skill does, and when to use it."""
         return self.frontmatter.description
 
     @property
@@ -72,12 +72,12 @@ class Skill:
 
     @property
     def body_line_count(self) -> int:
-        """How long the instructions are."""
+        """The number of lines of the instructions."""
         return len(self.body.splitlines())
 
     @property
     def exceeds_soft_limit(self) -> bool:
-        """Whether they are longer than they should be."""
+        """True if the instructions are longer than recommended."""
         return self.body_line_count > SKILL_BODY_SOFT_LIMIT
 
     @property
@@ -96,7 +96,7 @@ class Skill:
         return _files(_pathlib.Path(self.path) / "scripts", "*")
 
     def get_metadata_for_prompt(self) -> str:
-        """The line that tells the model about it."""
+        """The line about the skill in the system prompt."""
         return "**%s**: %s" % (self.name, self.description)
 
     def get_full_content(self) -> str:
@@ -104,7 +104,7 @@ class Skill:
         return self.body
 
     def to_dict(self) -> dict:
-        """Plain data."""
+        """The object as a dict of plain data."""
         return {
             "name": self.name,
             "description": self.description,

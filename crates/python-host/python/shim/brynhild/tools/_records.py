@@ -1,4 +1,4 @@
-"""What a tool gives back, and what is counted about its calls."""
+"""The results of tools, and statistics of their calls."""
 from __future__ import annotations
 
 from brynhild._records import ABSENT, record
@@ -6,7 +6,7 @@ from brynhild._records import ABSENT, record
 
 @record()
 class ToolResult:
-    """The outcome of one call."""
+    """The result of one call: success, the text for the model, and the error if it failed."""
 
     success: bool
     output: str
@@ -18,13 +18,13 @@ class ToolResult:
         self.error = error
 
     def to_dict(self) -> dict:
-        """The three fields."""
+        """The result as a dict."""
         return {"success": self.success, "output": self.output, "error": self.error}
 
 
 @record(errors=list, warnings=list)
 class InputValidation:
-    """What a check of a tool's input found."""
+    """The errors and warnings of a check of a tool's input."""
 
     errors: list[str]
     warnings: list[str]
@@ -35,18 +35,18 @@ class InputValidation:
 
     @property
     def is_valid(self) -> bool:
-        """Whether there is no error."""
+        """True if there is no error."""
         return not self.errors
 
     @property
     def has_warnings(self) -> bool:
-        """Whether there is a warning."""
+        """True if there is a warning."""
         return bool(self.warnings)
 
 
 @record()
 class ToolMetrics:
-    """Counts and times of one tool's calls."""
+    """The number and the duration of one tool's calls."""
 
     tool_name: str
     call_count: int = 0
@@ -96,7 +96,7 @@ class ToolMetrics:
         self.last_used = timestamp
 
     def to_dict(self) -> dict:
-        """The fields and both computed values."""
+        """The fields and the computed values as a dict."""
         return {
             "tool_name": self.tool_name,
             "call_count": self.call_count,
@@ -110,7 +110,7 @@ class ToolMetrics:
 
     @classmethod
     def from_dict(cls, data: dict) -> ToolMetrics:
-        """The inverse of `to_dict`."""
+        """An object from the dict that `to_dict` returned."""
         names = ("call_count", "success_count", "failure_count", "total_duration_ms", "last_used")
         return cls(data["tool_name"], **{name: data[name] for name in names if name in data})
 
@@ -136,19 +136,19 @@ class MetricsCollector:
         return dict(self._metrics)
 
     def to_dict(self) -> dict:
-        """Plain data."""
+        """The object as a dict of plain data."""
         return {name: metrics.to_dict() for name, metrics in self._metrics.items()}
 
     @classmethod
     def from_dict(cls, data: dict) -> MetricsCollector:
-        """The inverse of `to_dict`."""
+        """An object from the dict that `to_dict` returned."""
         collector = cls()
         for name, fields in data.items():
             collector._metrics[name] = ToolMetrics.from_dict(dict(fields, tool_name=name))
         return collector
 
     def summary(self) -> dict:
-        """Totals over all tools."""
+        """The totals of all tools."""
         every = self._metrics.values()
         calls = sum(metrics.call_count for metrics in every)
         successes = sum(metrics.success_count for metrics in every)

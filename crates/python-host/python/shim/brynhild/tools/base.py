@@ -1,4 +1,4 @@
-"""The base class of tools, and what belongs to it."""
+"""The base class of tools, with the types that it uses."""
 from __future__ import annotations
 
 import abc as _abc
@@ -31,7 +31,10 @@ def __getattr__(name):
 
 
 class Tool(_abc.ABC):
-    """Something the model can call."""
+    """The base class of a tool that the model can call.
+
+    A subclass defines `name`, `description`, `input_schema` and `execute`.
+    """
 
     _is_brynhild_duck_typed = False
 
@@ -44,7 +47,7 @@ class Tool(_abc.ABC):
     @property
     @_abc.abstractmethod
     def description(self) -> str:
-        """What the model reads about it."""
+        """The description that the model reads."""
         ...
 
     @property
@@ -55,41 +58,41 @@ class Tool(_abc.ABC):
 
     @property
     def version(self) -> str:
-        """Its version."""
+        """The version of the tool."""
         return "0.0.0"
 
     @property
     def categories(self) -> list[str]:
-        """Tags."""
+        """Categories that the tool is listed under."""
         return []
 
     @property
     def examples(self) -> list[dict]:
-        """Inputs that show its use."""
+        """Example inputs. The model reads them, and `brynhild plugin test` runs them."""
         return []
 
     @property
     def requires_permission(self) -> bool:
-        """Whether a person has to approve each call."""
+        """True if the user must approve each call."""
         return True
 
     @property
     def risk_level(self) -> RiskLevel:  # noqa: F821
-        """What a call can do at worst."""
+        """The worst effect of a call: `read_only`, `mutating` or `high_impact`."""
         return "read_only"
 
     @property
     def recovery_policy(self) -> RecoveryPolicy:  # noqa: F821
-        """Whether a call found in the model's text may run; follows from the risk unless overridden."""
+        """The treatment of a call that was found in the model's text: `allow`, `confirm` or `deny`."""
         return _RECOVERY.get(self.risk_level, "deny")
 
     @_abc.abstractmethod
     async def execute(self, input: dict) -> ToolResult:
-        """Run one call."""
+        """Run one call with a checked input, and return a ToolResult."""
         ...
 
     def validate_input(self, input: dict) -> InputValidation:
-        """Check required and unknown parameters."""
+        """Check an input for missing and unknown parameters."""
         schema = self.input_schema
         found = InputValidation()
         missing = [name for name in schema.get("required", ()) if name not in input]
@@ -102,11 +105,11 @@ class Tool(_abc.ABC):
         return found
 
     def to_api_format(self) -> dict:
-        """The tool as Anthropic's interface has it."""
+        """The tool in the format of Anthropic's API."""
         return {"name": self.name, "description": self.description, "input_schema": self.input_schema}
 
     def to_openai_format(self) -> dict:
-        """The tool as OpenAI's interface has it."""
+        """The tool in the format of OpenAI's API."""
         function = {"name": self.name, "description": self.description, "parameters": self.input_schema}
         return {"type": "function", "function": function}
 
@@ -122,7 +125,7 @@ class Tool(_abc.ABC):
 
 
 class SandboxMixin:
-    """Path rules for tools that touch files: write in the project and in /tmp, read what is not private."""
+    """Checks of paths: a tool writes in the project and in /tmp, and reads no private files."""
 
     _base_dir = None
     _sandbox_config = None

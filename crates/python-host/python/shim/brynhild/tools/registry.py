@@ -7,28 +7,28 @@ __all__ = ["ToolRegistry", "build_registry_from_settings", "get_default_registry
 
 
 class ToolRegistry:
-    """A container for tools; a name is given once."""
+    """Tools by name. Each name is used once."""
 
     def __init__(self) -> None:
         self._tools: dict[str, Tool] = {}
 
     def register(self, tool: Tool) -> None:
-        """Add a tool; ValueError when its name is taken."""
+        """Add a tool; ValueError if its name is taken."""
         if tool.name in self._tools:
             raise ValueError("Tool '%s' already registered" % tool.name)
         self._tools[tool.name] = tool
 
     def unregister(self, name: str) -> None:
-        """Take a tool out; KeyError when there is none."""
+        """Remove a tool; KeyError if there is none of this name."""
         self.get_or_raise(name)
         del self._tools[name]
 
     def get(self, name: str) -> Tool | None:
-        """The tool of a name."""
+        """The tool with this name, or None."""
         return self._tools.get(name)
 
     def get_or_raise(self, name: str) -> Tool:
-        """The tool of a name; KeyError when there is none."""
+        """The tool with this name; KeyError if there is none."""
         if name not in self._tools:
             raise KeyError("Tool '%s' not found. Available: %s" % (name, ", ".join(sorted(self._tools))))
         return self._tools[name]
@@ -42,11 +42,11 @@ class ToolRegistry:
         return sorted(self._tools)
 
     def to_api_format(self) -> list[dict]:
-        """All tools as Anthropic's interface has them."""
+        """All tools in the format of Anthropic's API."""
         return [tool.to_api_format() for tool in self.list_tools()]
 
     def to_openai_format(self) -> list[dict]:
-        """All tools as OpenAI's interface has them."""
+        """All tools in the format of OpenAI's API."""
         return [tool.to_openai_format() for tool in self.list_tools()]
 
     def __contains__(self, name: object) -> bool:
@@ -63,7 +63,7 @@ _default: ToolRegistry | None = None
 
 
 def get_default_registry() -> ToolRegistry:
-    """The registry of this process; it holds what is registered in it."""
+    """The registry of this process. It has the tools that were registered in it."""
     global _default
     if _default is None:
         _default = ToolRegistry()
@@ -71,7 +71,7 @@ def get_default_registry() -> ToolRegistry:
 
 
 def build_registry_from_settings(settings=None, plugins=()) -> ToolRegistry:
-    """The tools of the plugins given; Brynhild's own tools live in Brynhild."""
+    """A registry with the tools of some plugins. The built-in tools of Brynhild are not in it."""
     from brynhild.plugins.tools import ToolLoader
 
     registry = ToolRegistry()

@@ -1,4 +1,7 @@
-"""Which paths a tool may read and write. A courtesy to the user of the tool: the system's sandbox holds either way."""
+"""The paths that a tool may read and write.
+
+The sandbox of the process applies in any case; these checks give better messages.
+"""
 from __future__ import annotations
 
 import os as _os
@@ -40,12 +43,12 @@ _WRITE_BLOCKED = {
 
 
 class PathValidationError(Exception):
-    """A path that may not be used in this way."""
+    """Raised if a path may not be read or written."""
 
 
 @record(allowed_paths=list)
 class SandboxConfig:
-    """The directories that are open, and whether the network is."""
+    """The directories that a tool may use, and the network permission."""
 
     project_root: _pathlib.Path
     allowed_paths: list[_pathlib.Path]
@@ -58,7 +61,7 @@ class SandboxConfig:
 
     @classmethod
     def for_session(cls, base_dir=None) -> SandboxConfig:
-        """The rules of the session in which the tool runs."""
+        """The configuration of the session that the tool runs in."""
         from brynhild.config import Settings
 
         settings = Settings()
@@ -68,14 +71,14 @@ class SandboxConfig:
         return cls(base_dir or settings.project_root, extra, bool(settings.sandbox.get("allow_network")))
 
     def get_allowed_directories(self) -> list[_pathlib.Path]:
-        """The project, the temporary directories, and what was added."""
+        """The project, the temporary directories, and the added directories."""
         temporary = ("/tmp", "/private/tmp", _tempfile.gettempdir())
         directories = [self.project_root, *map(_pathlib.Path, temporary), *self.allowed_paths]
         return [directory.expanduser().resolve() for directory in directories]
 
 
 def check_read_path(path, config: SandboxConfig) -> None:
-    """Raise PathValidationError when the path may not be read."""
+    """Raise PathValidationError if the path may not be read."""
     resolved = _resolve(path, config.project_root)
     if _within(resolved, config.get_allowed_directories()):
         return
@@ -86,7 +89,7 @@ def check_read_path(path, config: SandboxConfig) -> None:
 
 
 def check_write_path(path, config: SandboxConfig) -> None:
-    """Raise PathValidationError when the path may not be written."""
+    """Raise PathValidationError if the path may not be written."""
     resolved = _resolve(path, config.project_root)
     if _within(resolved, config.get_allowed_directories()):
         return
