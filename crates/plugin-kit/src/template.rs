@@ -104,7 +104,7 @@ pub const TEMPLATES: &[Template] = &[
     },
     Template {
         kind: "agent",
-        description: "An agent that the model hands work to, in the layout of Claude Code",
+        description: "An agent that the model hands work to, as a plugin for Claude Code",
         files: files![
             ".claude-plugin/plugin.json" = "agent/plugin.json",
             "agents/__NAME__.md" = "agent/agent.md",
@@ -114,13 +114,13 @@ pub const TEMPLATES: &[Template] = &[
     },
     Template {
         kind: "chibi",
-        description: "An executable in the manner of chibi, in any language",
+        description: "An executable for chibi, in any language",
         files: files!["__NAME__" = "chibi/plugin.py", "tests/__NAME__.yaml" = "chibi/test.yaml"],
         usage: "brynhild --plugin-dir DIR --yes tools exec __IDENT__ --input '{\"text\": \"hello\"}'",
     },
     Template {
         kind: "lmao",
-        description: "A `tool.py` in the manner of LMAO",
+        description: "A `tool.py` for LMAO",
         files: files![
             "tool.py" = "lmao/tool.py",
             "tests/__NAME__.yaml" = "lmao/test.yaml",
@@ -130,7 +130,7 @@ pub const TEMPLATES: &[Template] = &[
     },
     Template {
         kind: "role",
-        description: "A role in the manner of InitRunner, with tools of its own",
+        description: "A role for InitRunner, with its own tools",
         files: files![
             "role.yaml" = "role/role.yaml",
             "__IDENT___tools.py" = "role/tools.py",
@@ -146,7 +146,7 @@ pub const TEMPLATES: &[Template] = &[
     },
     Template {
         kind: "mcp",
-        description: "An MCP server, in the layout of Claude Code",
+        description: "An MCP server, as a plugin for Claude Code",
         files: files![
             ".claude-plugin/plugin.json" = "mcp/plugin.json",
             ".mcp.json" = "mcp/mcp.json",

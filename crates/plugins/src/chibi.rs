@@ -1,4 +1,4 @@
-//! Plugins in the manner of chibi: executables that describe themselves with `--schema`, take JSON
+//! Plugins for chibi: executables that describe themselves with `--schema`, take JSON
 //! on standard input and answer on standard output, one process for each call.
 //!
 //! Finding only reads. A plugin is run to describe itself where nothing is kept of it from an

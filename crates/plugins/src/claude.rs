@@ -1,4 +1,4 @@
-//! Plugins in the manner of Claude Code, and Agent Plugins 1.0.0: directories of commands, agents,
+//! Plugins for Claude Code, and Agent Plugins 1.0.0: directories of commands, agents,
 //! skills, hooks and servers.
 //!
 //! Finding and loading read files and start nothing; handlers of hooks are started through the

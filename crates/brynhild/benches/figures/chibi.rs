@@ -1,4 +1,4 @@
-//! Plugins in the manner of chibi: a call against the same program started by hand, in the sandbox
+//! Plugins for chibi: a call against the same program started by hand, in the sandbox
 //! and without one, and a start with many plugins.
 
 use std::collections::BTreeMap;

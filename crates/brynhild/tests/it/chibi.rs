@@ -1,4 +1,4 @@
-//! Plugins in the manner of chibi: executables that are found, described, called and confined.
+//! Plugins for chibi: executables that are found, described, called and confined.
 
 mod agents;
 mod confinement;

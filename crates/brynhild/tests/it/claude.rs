@@ -1,4 +1,4 @@
-//! Plugins in the manner of Claude Code and Agent Plugins, through the shipped program: what is
+//! Plugins for Claude Code and Agent Plugins, through the shipped program: what is
 //! found and typed here, hooks in `hooking`.
 
 mod hook_services;

@@ -1,4 +1,4 @@
-//! Tools and roles in the manner of InitRunner, through the shipped program.
+//! Tools and roles for InitRunner, through the shipped program.
 
 mod api;
 mod approvals;

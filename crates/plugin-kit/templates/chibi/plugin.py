@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A plugin in the manner of chibi: an executable that describes itself, reads JSON and prints its answer."""
+"""A plugin for chibi: an executable that describes itself, reads JSON and prints its answer."""
 
 import json
 import sys

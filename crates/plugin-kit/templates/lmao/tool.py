@@ -1,4 +1,4 @@
-"""A plugin in the manner of LMAO: a manifest and a function `run` that returns JSON."""
+"""A plugin for LMAO: a manifest and a function `run` that returns JSON."""
 
 import json
 

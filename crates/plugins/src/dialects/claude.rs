@@ -1,4 +1,4 @@
-//! Plugins in the manner of Claude Code, and the `.claude` directory of a trusted project.
+//! Plugins for Claude Code, and the `.claude` directory of a trusted project.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! MCP servers that plugins in the manner of Claude Code describe.
+//! MCP servers that plugins for Claude Code describe.
 
 use std::collections::BTreeMap;
 
