@@ -73,6 +73,12 @@ struct Stamp {
     last_modified: i64,
 }
 
+impl Stamp {
+    fn of_page(text: &str) -> Self {
+        Self { content_hash: text::hash(text.as_bytes()), last_modified: 0 }
+    }
+}
+
 /// The place of an agent's documents, which are opened when they are used.
 #[derive(Clone)]
 pub struct DocumentPlace {
@@ -189,12 +195,11 @@ impl DocumentStore {
             let chunk = |row: &Row<'_>| Ok((Chunk::from_row(row)?, row.get(3)?));
             statement.query_map([], chunk)?.collect()
         })?;
-        let hits = chunks.into_iter().filter(|(chunk, _)| is_wanted(chunk));
-        let mut hits: Vec<(Chunk, f64)> = hits
-            .filter_map(|(chunk, bytes)| {
-                Some((chunk, embeddings::cosine(vector, &embeddings::from_bytes(&bytes))?))
-            })
-            .collect();
+        let chunks = chunks.into_iter().filter(|(chunk, _)| is_wanted(chunk));
+        let hits = chunks.filter_map(|(chunk, bytes)| {
+            Some((chunk, embeddings::cosine(vector, &embeddings::from_bytes(&bytes))?))
+        });
+        let mut hits: Vec<(Chunk, f64)> = hits.collect();
         hits.sort_by(|(_, one), (_, other)| other.total_cmp(one));
         Ok(hits)
     }
@@ -236,8 +241,7 @@ impl DocumentStore {
     /// Stores a page. Returns how many chunks it has.
     pub(crate) async fn put_page(&self, url: &str, text: &str) -> Result<usize, String> {
         self.check_model()?;
-        let stamp = Stamp { content_hash: text::hash(text.as_bytes()), last_modified: 0 };
-        self.put(url, text, &stamp).await
+        self.put(url, text, &Stamp::of_page(text)).await
     }
 
     fn stamp(&self, source: &str) -> Result<Option<Stamp>, String> {

@@ -17,15 +17,11 @@ const REPLY_BYTES: usize = 32 << 20;
 const BATCH: usize = 64;
 
 /// Providers with their addresses, usual models, and environment variables of keys.
+#[rustfmt::skip]
 const PROVIDERS: &[(&str, &str, &str, &str)] = &[
     ("openai", "https://api.openai.com/v1", "text-embedding-3-small", "OPENAI_API_KEY"),
     ("anthropic", "https://api.openai.com/v1", "text-embedding-3-small", "OPENAI_API_KEY"),
-    (
-        "google",
-        "https://generativelanguage.googleapis.com/v1beta/openai",
-        "text-embedding-004",
-        "GOOGLE_API_KEY",
-    ),
+    ("google", "https://generativelanguage.googleapis.com/v1beta/openai", "text-embedding-004", "GOOGLE_API_KEY"),
     ("ollama", "http://localhost:11434/v1", "nomic-embed-text", ""),
 ];
 

@@ -2,7 +2,6 @@
 //! go. Both shapes are read: keys at the top, and an envelope with `apiVersion`, `kind`, `metadata`
 //! and `spec`. What is not supported is told by name.
 
-mod embedding_settings;
 mod fields;
 mod import_rules;
 mod ingest_settings;
@@ -20,10 +19,9 @@ use files::{bounded, yaml};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-pub use embedding_settings::EmbeddingSettings;
 pub(crate) use fields::Fields;
-pub use ingest_settings::IngestSettings;
 pub(crate) use ingest_settings::{ChunkStrategy, SearchStrategy};
+pub use ingest_settings::{EmbeddingSettings, IngestSettings};
 pub use memory_settings::{Consolidation, Interval, MemorySettings};
 pub(crate) use shape::{VERSION, tools as tool_entries};
 

@@ -98,9 +98,14 @@ impl Ingestion<'_> {
         }
         let mut next_requests = HashMap::new();
         for url in urls {
-            let read = match self.store.stamp(url)? {
-                Some(_) if refresh == Refresh::Stale => Ok(None),
-                before => self.read_page(url, before, refresh, &mut next_requests).await,
+            let before = self.store.stamp(url)?;
+            let read = if refresh == Refresh::Stale && before.is_some() {
+                Ok(None)
+            } else {
+                let before = before.filter(|_| refresh != Refresh::All);
+                let page = self.page(url, &mut next_requests).await;
+                let page = page.map(|text| (Stamp::of_page(&text), text));
+                page.map(|(stamp, text)| (before != Some(stamp.clone())).then_some((text, stamp)))
             };
             self.put(url, read, &mut report).await?;
         }
@@ -117,7 +122,7 @@ impl Ingestion<'_> {
         let settings = &self.store.settings;
         (self.check_file)(file)?;
         let metadata = fs::metadata(file).map_err(|error| error.to_string())?;
-        let limit = megabytes(settings.max_file_mb);
+        let limit = (settings.max_file_mb as u64).saturating_mul(MEGABYTE);
         if metadata.len() > limit {
             return Err(format!(
                 "File size ({} MB) exceeds limit ({} MB)",
@@ -126,7 +131,7 @@ impl Ingestion<'_> {
             ));
         }
         *total += metadata.len();
-        if *total > megabytes(settings.max_total_mb) {
+        if *total > (settings.max_total_mb as u64).saturating_mul(MEGABYTE) {
             let limit = settings.max_total_mb;
             return Err(format!("Total ingest size would exceed limit ({limit} MB)"));
         }
@@ -146,21 +151,6 @@ impl Ingestion<'_> {
         }
         let text = text::of_file(file, bytes)?;
         Ok(Some((text, Stamp { content_hash, last_modified })))
-    }
-
-    async fn read_page(
-        &self,
-        source: &str,
-        before: Option<Stamp>,
-        refresh: Refresh,
-        next_requests: &mut HashMap<String, Instant>,
-    ) -> Result<NewText, String> {
-        let text = self.page(source, next_requests).await?;
-        let stamp = Stamp { content_hash: text::hash(text.as_bytes()), last_modified: 0 };
-        if refresh != Refresh::All && before.as_ref() == Some(&stamp) {
-            return Ok(None);
-        }
-        Ok(Some((text, stamp)))
     }
 
     /// Stores a new text, and notes the result. Fails if the store or the embeddings do.
@@ -243,8 +233,4 @@ impl IngestReport {
         let errors = errors.iter().map(|error| format!("\n  {error}"));
         std::iter::once(counts).chain(errors).collect()
     }
-}
-
-fn megabytes(count: usize) -> u64 {
-    u64::try_from(count).unwrap_or(u64::MAX).saturating_mul(MEGABYTE)
 }

@@ -135,17 +135,8 @@ fn local(name: &str) -> &str {
     name.rsplit(':').next().unwrap_or(name)
 }
 
-/// A ZIP archive with the files that its central directory lists.
-struct Archive<'a> {
-    bytes: &'a [u8],
-    entries: HashMap<String, Entry>,
-}
-
-struct Entry {
-    method: usize,
-    packed_size: usize,
-    offset: usize,
-}
+/// The files of a ZIP archive: their methods of compression and their compressed bytes.
+struct Archive<'a>(HashMap<String, (usize, &'a [u8])>);
 
 impl<'a> Archive<'a> {
     fn new(bytes: &'a [u8]) -> Result<Self, String> {
@@ -155,38 +146,31 @@ impl<'a> Archive<'a> {
     fn listed(bytes: &'a [u8]) -> Option<Self> {
         let end = memchr::memmem::rfind(bytes, END_RECORD)?;
         let mut at = number(bytes, end + 16, 4)?;
-        let mut entries = HashMap::new();
+        let mut files = HashMap::new();
         for _ in 0..number(bytes, end + 10, 2)? {
             bytes.get(at..)?.starts_with(CENTRAL_RECORD).then_some(())?;
-            let entry = Entry {
-                method: number(bytes, at + 10, 2)?,
-                packed_size: number(bytes, at + 20, 4)?,
-                offset: number(bytes, at + 42, 4)?,
-            };
-            let name_end = at + 46 + number(bytes, at + 28, 2)?;
+            let [method, name_length, extra_length, comment_length] =
+                [10, 28, 30, 32].map(|field| number(bytes, at + field, 2));
+            let (size, header) = (number(bytes, at + 20, 4)?, number(bytes, at + 42, 4)?);
+            let start =
+                header + 30 + number(bytes, header + 26, 2)? + number(bytes, header + 28, 2)?;
+            let name_end = at + 46 + name_length?;
             let name = String::from_utf8_lossy(bytes.get(at + 46..name_end)?).into_owned();
-            entries.insert(name, entry);
-            at = name_end + number(bytes, at + 30, 2)? + number(bytes, at + 32, 2)?;
+            files.insert(name, (method?, bytes.get(start..start + size)?));
+            at = name_end + extra_length? + comment_length?;
         }
-        Some(Self { bytes, entries })
+        Some(Self(files))
     }
 
     fn text(&self, name: &str) -> Result<String, String> {
-        let entry = self.entries.get(name).ok_or_else(|| format!("{name} is missing in it"))?;
-        let broken = || format!("{name} in it is damaged");
-        let packed = self.packed(entry).ok_or_else(broken)?;
-        let bytes = match entry.method {
-            0 => packed.to_owned(),
-            8 => decompress_to_vec_with_limit(packed, MAX_UNPACKED).map_err(|_| broken())?,
-            _ => return Err(format!("{name} in it is packed in an unknown way")),
+        let file = self.0.get(name).ok_or_else(|| format!("{name} is missing in it"))?;
+        let bytes = match *file {
+            (0, bytes) => bytes.to_owned(),
+            (8, bytes) => decompress_to_vec_with_limit(bytes, MAX_UNPACKED)
+                .map_err(|_| format!("{name} in it is damaged"))?,
+            _ => return Err(format!("{name} in it is compressed in an unknown way")),
         };
         Ok(String::from_utf8_lossy(&bytes).into_owned())
-    }
-
-    fn packed(&self, entry: &Entry) -> Option<&'a [u8]> {
-        let lengths = [26, 28].map(|at| number(self.bytes, entry.offset + at, 2));
-        let start = entry.offset + 30 + lengths[0]? + lengths[1]?;
-        self.bytes.get(start..start.checked_add(entry.packed_size)?)
     }
 }
 

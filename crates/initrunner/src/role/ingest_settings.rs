@@ -3,7 +3,7 @@
 use globset::Glob;
 use serde_json::{Map, Value};
 
-use super::{EmbeddingSettings, Fields};
+use super::Fields;
 
 #[rustfmt::skip]
 const KEYS: &[&str] = &[
@@ -24,6 +24,14 @@ pub struct IngestSettings {
     pub(crate) search: SearchStrategy,
     pub(crate) max_file_mb: usize,
     pub(crate) max_total_mb: usize,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct EmbeddingSettings {
+    pub provider: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) base_url: Option<String>,
+    pub(crate) api_key_env: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +98,7 @@ impl IngestSettings {
             SearchStrategy::Vector
         });
         let sources = fields.texts(ingest, "ingest.sources");
-        for source in &sources {
+        for source in sources.iter().filter(|source| !source.contains("://")) {
             if let Err(error) = Glob::new(source) {
                 fields.error("ingest.sources", format!("{source:?} is no glob: {}", error.kind()));
             }
@@ -109,12 +117,17 @@ impl IngestSettings {
             chunk_size,
             chunk_overlap,
             store_path: fields.text(ingest, "store_path", "ingest."),
-            embeddings: EmbeddingSettings::read(
-                ingest.get("embeddings"),
-                "ingest.embeddings",
-                fields,
-            ),
+            embeddings: embeddings(ingest, fields),
             search,
         })
     }
+}
+
+fn embeddings(ingest: &Map<String, Value>, fields: &mut Fields) -> Option<EmbeddingSettings> {
+    let from = fields.mapping(ingest.get("embeddings"), "ingest.embeddings")?;
+    let keys = ["provider", "model", "base_url", "api_key_env"];
+    fields.warn_unknown(from, "ingest.embeddings", &keys);
+    let text = |key| fields.text(from, key, "ingest.embeddings.").filter(|it| !it.is_empty());
+    let [provider, model, base_url, api_key_env] = keys.map(text);
+    Some(EmbeddingSettings { provider, model, base_url, api_key_env })
 }

@@ -71,7 +71,7 @@ pub(super) async fn search_tool(
     run: &RunNumber,
     is_run: bool,
 ) -> Option<Arc<dyn Tool>> {
-    let documents = warned("documents", open(assembly, role)).flatten()?;
+    let documents = warned("document store", open(assembly, role)).flatten()?;
     if is_run && role.ingest.as_ref().is_some_and(|settings| settings.is_automatic) {
         let report = read_documents(assembly, role, &documents, Refresh::Stale).await;
         let errors = match report {

@@ -32,7 +32,7 @@ fn changed_files_are_read_again_and_deleted_purged() {
         .file("docs/.hidden/x.md", "zebra")
         .file("docs/t.csv", "animal,legs\nostrich,2\n")
         .file("docs/page.html", "<html><body><p>A <b>walrus</b> swims.</p></body></html>")
-        .file("docs/image.png", "x")
+        .file("docs/paper.pdf", "%PDF-1.7")
         .file("notes.txt", "The heron stands.");
     let run = project.brynhild(&["validate", "role.yaml"]);
     assert_eq!(run.success().stderr, "", "{run}");
@@ -41,7 +41,7 @@ fn changed_files_are_read_again_and_deleted_purged() {
     assert_eq!(
         ingest(&project, &[]),
         "Ingesting for reader... (5 files, 0 URLs)\nDone. 4 chunks stored. New: 4 | Updated: 0 | \
-         Skipped: 0 | Errors: 1\n  docs/image.png: Unsupported file type: .png\n"
+         Skipped: 0 | Errors: 1\n  docs/paper.pdf: Unsupported file type: .pdf\n"
     );
     assert_eq!(
         search(&project, "zebras"),
