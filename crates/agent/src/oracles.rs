@@ -1,5 +1,5 @@
-//! What must hold for any text of a model in which calls are looked for: a fuzzer calls it with what
-//! it invents (`fuzz/`), property tests with what they generate, and both replay the corpus.
+//! Properties of the search for calls in the text of a model. The fuzzer (`fuzz/`) and the property
+//! tests check them, and both replay the corpus.
 
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-/// What the program finds around itself.
+/// The environment of the process.
 #[derive(Clone, Debug)]
 pub(crate) struct Environment {
     /// The variables that are valid text.
@@ -18,7 +18,6 @@ pub(crate) struct Environment {
     pub(crate) temp: PathBuf,
     /// This program, also after an upgrade has replaced its file.
     pub(crate) executable: PathBuf,
-    /// What its streams are.
     pub(crate) terminal: Terminal,
 }
 

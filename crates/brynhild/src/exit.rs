@@ -88,7 +88,7 @@ impl Problem {
         Self { exit, error: anyhow::Error::msg(message.into()), hint: None }
     }
 
-    /// What went wrong with its causes, each told once.
+    /// The message with its causes, each once.
     pub(crate) fn message(&self) -> String {
         self.error.chain().map(ToString::to_string).fold(String::new(), |message, cause| {
             if message.is_empty() {
@@ -114,5 +114,5 @@ impl<E: Into<anyhow::Error>> From<E> for Problem {
     }
 }
 
-/// What commands return.
+/// The result of a command.
 pub(crate) type Outcome = Result<Exit, Problem>;

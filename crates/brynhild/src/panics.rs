@@ -1,5 +1,4 @@
-//! What a fault of the program itself leaves a user with: where it was, and how to go on. What it
-//! tells never holds a secret.
+//! The message after a panic: its place, and how to continue. It never contains a secret.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::panic::PanicHookInfo;

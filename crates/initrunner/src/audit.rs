@@ -318,7 +318,7 @@ pub struct AuditedRuns {
     turn: Mutex<Turn>,
 }
 
-/// What the rows of a run have in common.
+/// The columns that all rows of a run share.
 pub struct RunSource {
     /// A new one where there is none.
     pub run_id: Option<String>,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 /// The result of one test.
 pub struct TestResult {
     pub name: String,
-    /// What did not hold; none if the test passed.
+    /// The failed expectation; none if the test passed.
     pub failures: Vec<String>,
     /// Warnings, which do not fail a test.
     pub warnings: Vec<String>,

@@ -1,6 +1,6 @@
-//! What lies in directories: looked at once in a run, however many ask, and kept between runs, so that a
-//! directory that has not changed costs one look at its times. Of what is in files it keeps hashes
-//! alone. Decides nothing about trust.
+//! A cache of directory listings, read once in a run and stored between runs, so that an unchanged
+//! directory costs one `stat`. It stores hashes of files, not their content, and decides nothing
+//! about trust.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, FileType};

@@ -1,5 +1,5 @@
-//! What the author of a tool's entry says about its calls: rules on their arguments, whether a
-//! person is asked every time, and how many there may be. Only tightens.
+//! Restrictions that a role puts on the calls of a tool: rules on their arguments, approval of each
+//! call, and a maximum number. They never allow more than the policy.
 
 mod spellings;
 

@@ -1,4 +1,4 @@
-//! What was read of manifests and packages in earlier runs, so that a start with many plugins
+//! A cache of manifests and packages that earlier runs have read, so that a start with many plugins
 //! parses nothing. An entry counts only while its file has not changed; a lost or broken index
 //! costs time and nothing else.
 

@@ -1,4 +1,4 @@
-//! What is wrong with a file, and what to do about it.
+//! A problem with a file, and a hint how to solve it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

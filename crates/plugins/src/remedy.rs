@@ -1,4 +1,4 @@
-//! What would let a plugin do what the sandbox kept it from, in words. Grants nothing.
+//! Hints that name the grant for an access that the sandbox has blocked. Grants nothing.
 
 use std::path::{Path, PathBuf};
 

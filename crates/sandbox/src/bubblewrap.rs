@@ -1,4 +1,4 @@
-//! The strongest rung: a view of the machine made by bubblewrap, with every namespace, and the
+//! The strongest backend: a view of the machine made by bubblewrap, with every namespace, and the
 //! helper inside it.
 
 mod options;
@@ -45,7 +45,7 @@ const INSIDE: &str = "/run/brynhild/confine";
 /// Attempts while other processes move what is to be mounted.
 const ATTEMPTS: usize = 10;
 
-/// This rung.
+/// This backend.
 #[derive(Debug)]
 pub(crate) struct Bubblewrap {
     /// Versions before 0.8 cannot forbid user namespaces; the system call filter still does.
@@ -266,7 +266,7 @@ impl Waiting {
     }
 }
 
-/// Why bubblewrap itself could not be started. Where that lies with its file, another rung may do.
+/// Why bubblewrap itself could not be started. Where that lies with its file, another backend may do.
 fn unusable(error: io::Error) -> Failure {
     let is_its_own = [Errno::ACCESS, Errno::PERM, Errno::NOENT, Errno::NOEXEC, Errno::LIBBAD];
     let is_its_own = Errno::from_io_error(&error).is_some_and(|it| is_its_own.contains(&it));

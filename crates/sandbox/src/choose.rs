@@ -1,4 +1,4 @@
-//! The ladder: the first start tries the rungs from the strongest and keeps the one that works.
+//! The choice of a backend: the first start tries the backends from the strongest and keeps the one that works.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,15 +13,15 @@ use crate::grants::Data;
 use crate::launch::Launcher;
 use crate::request::Request;
 use crate::symlinks::Writable;
-use crate::{Rung, Settings, none, seatbelt};
+use crate::{Backend, Settings, none, seatbelt};
 
-/// Starts processes by the strongest rung that works, or unconfined.
-pub(crate) struct Ladder {
+/// Starts processes by the strongest backend that works, or unconfined.
+pub(crate) struct StrongestBackend {
     settings: Settings,
     kind: Kind,
     /// The messages that the user has seen.
     told: Mutex<BTreeSet<String>>,
-    chosen: OnceLock<Rung>,
+    chosen: OnceLock<Backend>,
     launcher: OnceLock<Arc<Launcher>>,
     #[cfg(target_os = "linux")]
     bubblewrap: crate::bubblewrap::Bubblewrap,
@@ -33,13 +33,13 @@ enum Kind {
     Open,
 }
 
-impl Ladder {
-    /// A ladder that refuses what it cannot confine.
+impl StrongestBackend {
+    /// A sandbox that refuses what it cannot confine.
     pub(crate) fn confined(settings: Settings) -> Self {
         Self::new(settings, Kind::Confined)
     }
 
-    /// A ladder that confines nothing.
+    /// A sandbox that confines nothing.
     pub(crate) fn open(settings: Settings) -> Self {
         Self::new(settings, Kind::Open)
     }
@@ -69,40 +69,43 @@ impl Ladder {
         Ok(self.launcher.get_or_init(|| launcher))
     }
 
-    fn rungs(&self) -> Vec<Rung> {
-        match self.chosen.get().copied().or(self.settings.rung) {
-            Some(rung) => vec![rung],
-            None => Rung::ALL.into(),
+    fn backends(&self) -> Vec<Backend> {
+        match self.chosen.get().copied().or(self.settings.backend) {
+            Some(backend) => vec![backend],
+            None => Backend::ALL.into(),
         }
     }
 
-    fn start_on(&self, rung: Rung, request: &Request) -> Result<Child, Failure> {
+    fn start_on(&self, backend: Backend, request: &Request) -> Result<Child, Failure> {
         let launcher = self.launcher().map_err(|error| start_error(&request.program, error))?;
-        match rung {
+        match backend {
             #[cfg(target_os = "linux")]
-            Rung::Bubblewrap => self.bubblewrap.start(request, &self.settings, launcher),
+            Backend::Bubblewrap => self.bubblewrap.start(request, &self.settings, launcher),
             #[cfg(target_os = "linux")]
-            Rung::Landlock => crate::landlock::start(request, &self.settings, launcher),
+            Backend::Landlock => crate::landlock::start(request, &self.settings, launcher),
             #[cfg(not(target_os = "linux"))]
-            Rung::Bubblewrap | Rung::Landlock => {
+            Backend::Bubblewrap | Backend::Landlock => {
                 Err(Failure::Setup(Cause::new("it needs Linux", "")))
             }
-            Rung::Seatbelt => seatbelt::start(request, &self.settings, launcher),
+            Backend::Seatbelt => seatbelt::start(request, &self.settings, launcher),
         }
     }
 
     fn climb(&self, request: &Request) -> Result<Child, SandboxError> {
-        let mut causes: Vec<(Rung, Cause)> = Vec::new();
-        for rung in self.rungs() {
-            match self.start_on(rung, request).and_then(|child| compared(child, rung, request)) {
+        let mut causes: Vec<(Backend, Cause)> = Vec::new();
+        for backend in self.backends() {
+            match self
+                .start_on(backend, request)
+                .and_then(|child| compared(child, backend, request))
+            {
                 Ok(child) => {
-                    if self.chosen.set(rung).is_ok() {
-                        self.tell_of_weakness(rung, &causes);
+                    if self.chosen.set(backend).is_ok() {
+                        self.tell_of_weakness(backend, &causes);
                     }
                     return Ok(child);
                 }
                 Err(Failure::Fatal(error)) => return Err(error),
-                Err(Failure::Setup(cause)) => causes.push((rung, cause)),
+                Err(Failure::Setup(cause)) => causes.push((backend, cause)),
             }
         }
         Err(unavailable(&causes))
@@ -118,49 +121,49 @@ impl Ladder {
         }
     }
 
-    fn tell_of_weakness(&self, rung: Rung, causes: &[(Rung, Cause)]) {
+    fn tell_of_weakness(&self, backend: Backend, causes: &[(Backend, Cause)]) {
         if let (Some(notice), Some((better, cause))) = (&self.settings.notice, causes.first()) {
-            notice(format!("the sandbox is {rung}, which is weaker than {better}: {cause}"));
+            notice(format!("the sandbox is {backend}, which is weaker than {better}: {cause}"));
         }
     }
 }
 
-impl fmt::Debug for Ladder {
+impl fmt::Debug for StrongestBackend {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Ladder")
+            .debug_struct("StrongestBackend")
             .field("kind", &self.kind)
             .field("chosen", &self.chosen)
             .finish_non_exhaustive()
     }
 }
 
-impl Sandbox for Ladder {
+impl Sandbox for StrongestBackend {
     fn describe(&self) -> String {
         if self.kind == Kind::Open {
             return "none (processes run with all your rights)".to_owned();
         }
-        let known = self.chosen.get().copied().or(self.settings.rung);
+        let known = self.chosen.get().copied().or(self.settings.backend);
         match known.or_else(doctor::likely) {
-            Some(Rung::Bubblewrap) => {
+            Some(Backend::Bubblewrap) => {
                 "bubblewrap (namespaces, system call filter, limits)".to_owned()
             }
-            Some(Rung::Landlock) => {
+            Some(Backend::Landlock) => {
                 "landlock (file rules, system call filter, limits; weaker than bubblewrap)"
                     .to_owned()
             }
-            Some(Rung::Seatbelt) => "seatbelt (file and network rules, no limits)".to_owned(),
+            Some(Backend::Seatbelt) => "seatbelt (file and network rules, no limits)".to_owned(),
             None => "refuse (nothing on this machine can confine a process)".to_owned(),
         }
     }
 
     fn enforces(&self) -> Enforcement {
-        let rung = self.chosen.get().copied().or(self.settings.rung).or_else(doctor::likely);
-        let rung = rung.filter(|_| self.kind == Kind::Confined);
+        let backend = self.chosen.get().copied().or(self.settings.backend).or_else(doctor::likely);
+        let backend = backend.filter(|_| self.kind == Kind::Confined);
         Enforcement {
-            confined: rung.is_some(),
-            file_rules: matches!(rung, Some(Rung::Bubblewrap | Rung::Seatbelt)),
-            single_hosts: !matches!(rung, Some(Rung::Landlock | Rung::Seatbelt)),
+            confined: backend.is_some(),
+            file_rules: matches!(backend, Some(Backend::Bubblewrap | Backend::Seatbelt)),
+            single_hosts: !matches!(backend, Some(Backend::Landlock | Backend::Seatbelt)),
         }
     }
 
@@ -186,14 +189,14 @@ impl Sandbox for Ladder {
         let launcher = self.launcher().map_err(|error| start_error(&request.program, error))?;
         none::start(&request, &self.settings, launcher).map_err(|failure| match failure {
             Failure::Fatal(error) => error,
-            Failure::Setup(cause) => unavailable(&[(Rung::Bubblewrap, cause)]),
+            Failure::Setup(cause) => unavailable(&[(Backend::Bubblewrap, cause)]),
         })
     }
 }
 
-/// The process, unless a file that the rung could not put into its place is another one by now.
-fn compared(child: Child, rung: Rung, request: &Request) -> Result<Child, Failure> {
-    match request.changed(rung) {
+/// The process, unless a file that the backend could not put into its place is another one by now.
+fn compared(child: Child, backend: Backend, request: &Request) -> Result<Child, Failure> {
+    match request.changed(backend) {
         None => Ok(child),
         Some(path) => {
             let words = format!("`{}` was changed while it was started", path.display());
@@ -202,10 +205,10 @@ fn compared(child: Child, rung: Rung, request: &Request) -> Result<Child, Failur
     }
 }
 
-fn unavailable(causes: &[(Rung, Cause)]) -> SandboxError {
+fn unavailable(causes: &[(Backend, Cause)]) -> SandboxError {
     let join = |words: Vec<String>| words.join("; ");
     SandboxError::Unavailable {
-        cause: join(causes.iter().map(|(rung, cause)| format!("{rung}: {cause}")).collect()),
+        cause: join(causes.iter().map(|(backend, cause)| format!("{backend}: {cause}")).collect()),
         hint: join(
             causes
                 .iter()
@@ -223,9 +226,9 @@ mod tests {
     #[test]
     fn a_refusal_names_every_cause_and_remedy() {
         let error = unavailable(&[
-            (Rung::Bubblewrap, Cause::new("not installed", "install it")),
-            (Rung::Landlock, Cause::new("kernel too old", "update")),
-            (Rung::Seatbelt, Cause::new("it needs macOS", "")),
+            (Backend::Bubblewrap, Cause::new("not installed", "install it")),
+            (Backend::Landlock, Cause::new("kernel too old", "update")),
+            (Backend::Seatbelt, Cause::new("it needs macOS", "")),
         ]);
         let SandboxError::Unavailable { cause, hint } = error else {
             panic!("nothing is available");

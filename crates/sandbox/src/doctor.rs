@@ -1,32 +1,32 @@
-//! Why a rung does not work here, in words, and what to do about it.
+//! Why a backend does not work here, in words, and what to do about it.
 
 use crate::failure::Cause;
-use crate::{Rung, Settings, seatbelt};
+use crate::{Backend, Settings, seatbelt};
 
-/// The state of one rung on this machine.
+/// The state of one backend on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RungReport {
-    /// The rung.
-    pub rung: Rung,
+    /// The backend.
+    pub backend: Backend,
     pub usable: Result<(), Cause>,
     /// The limits on a command.
     pub holds: Vec<String>,
     /// Dangers that it does not prevent, and actions that it does not allow.
     pub lacks: Vec<String>,
-    /// True if it is the rung in use.
+    /// True if it is the backend in use.
     pub chosen: bool,
 }
 
-/// Examines every rung.
+/// Examines every backend.
 pub(crate) fn examine(settings: &Settings) -> Vec<RungReport> {
-    let mut reports: Vec<RungReport> = Rung::ALL
+    let mut reports: Vec<RungReport> = Backend::ALL
         .into_iter()
-        .map(|rung| {
+        .map(|backend| {
             let mut report = RungReport {
-                rung,
-                usable: usable(rung),
+                backend,
+                usable: usable(backend),
                 holds: Vec::new(),
-                lacks: lacks(rung),
+                lacks: lacks(backend),
                 chosen: false,
             };
             tell_of_limits(&mut report);
@@ -34,7 +34,7 @@ pub(crate) fn examine(settings: &Settings) -> Vec<RungReport> {
         })
         .collect();
     let chosen = reports.iter_mut().find(|report| {
-        report.usable.is_ok() && settings.rung.is_none_or(|forced| forced == report.rung)
+        report.usable.is_ok() && settings.backend.is_none_or(|forced| forced == report.backend)
     });
     if let Some(report) = chosen {
         report.chosen = true;
@@ -43,19 +43,19 @@ pub(crate) fn examine(settings: &Settings) -> Vec<RungReport> {
 }
 
 #[cfg(target_os = "linux")]
-fn usable(rung: Rung) -> Result<(), Cause> {
-    match rung {
-        Rung::Bubblewrap => crate::bubblewrap::probe(),
-        Rung::Landlock => crate::landlock::usable().map(|_| ()),
-        Rung::Seatbelt => seatbelt::usable(),
+fn usable(backend: Backend) -> Result<(), Cause> {
+    match backend {
+        Backend::Bubblewrap => crate::bubblewrap::probe(),
+        Backend::Landlock => crate::landlock::usable().map(|_| ()),
+        Backend::Seatbelt => seatbelt::usable(),
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn usable(rung: Rung) -> Result<(), Cause> {
-    match rung {
-        Rung::Bubblewrap | Rung::Landlock => Err(Cause::new("it needs Linux", "")),
-        Rung::Seatbelt => seatbelt::usable(),
+fn usable(backend: Backend) -> Result<(), Cause> {
+    match backend {
+        Backend::Bubblewrap | Backend::Landlock => Err(Cause::new("it needs Linux", "")),
+        Backend::Seatbelt => seatbelt::usable(),
     }
 }
 
@@ -65,21 +65,21 @@ const UNCOUNTED: &str = "memory that processes share (shared mappings, memory fi
                          is not counted against the limit on memory";
 
 #[cfg(target_os = "linux")]
-fn lacks(rung: Rung) -> Vec<String> {
+fn lacks(backend: Backend) -> Vec<String> {
     use crate::self_restrict::{Strength, strength};
-    let mut lacks: Vec<String> = match rung {
-        Rung::Bubblewrap => vec![
+    let mut lacks: Vec<String> = match backend {
+        Backend::Bubblewrap => vec![
             "sockets that appear in the workspace while a command runs are not hidden, nor deep ones \
              of another network namespace"
                 .into(),
         ],
-        Rung::Landlock => crate::landlock::LACKS.map(str::to_owned).into(),
-        Rung::Seatbelt => return seatbelt::LACKS.map(str::to_owned).into(),
+        Backend::Landlock => crate::landlock::LACKS.map(str::to_owned).into(),
+        Backend::Seatbelt => return seatbelt::LACKS.map(str::to_owned).into(),
     };
     lacks.push(UNCOUNTED.to_owned());
-    match (rung, strength()) {
+    match (backend, strength()) {
         (_, Strength::Scoped) => {}
-        (Rung::Landlock, _) => lacks.push(
+        (Backend::Landlock, _) => lacks.push(
             "the kernel's Landlock is older than 6.12: other processes of the user can be signaled"
                 .to_owned(),
         ),
@@ -92,10 +92,10 @@ fn lacks(rung: Rung) -> Vec<String> {
 
 #[cfg(target_os = "linux")]
 fn tell_of_limits(report: &mut RungReport) {
-    if report.rung == Rung::Seatbelt || report.usable.is_err() {
+    if report.backend == Backend::Seatbelt || report.usable.is_err() {
         return;
     }
-    match crate::process_limit::describe(report.rung) {
+    match crate::process_limit::describe(report.backend) {
         Ok(words) => report.holds.push(words.to_owned()),
         Err(words) => report.lacks.push(words.to_owned()),
     }
@@ -105,24 +105,24 @@ fn tell_of_limits(report: &mut RungReport) {
 fn tell_of_limits(_report: &mut RungReport) {}
 
 #[cfg(not(target_os = "linux"))]
-fn lacks(rung: Rung) -> Vec<String> {
-    match rung {
-        Rung::Bubblewrap | Rung::Landlock => Vec::new(),
-        Rung::Seatbelt => seatbelt::LACKS.map(str::to_owned).into(),
+fn lacks(backend: Backend) -> Vec<String> {
+    match backend {
+        Backend::Bubblewrap | Backend::Landlock => Vec::new(),
+        Backend::Seatbelt => seatbelt::LACKS.map(str::to_owned).into(),
     }
 }
 
-/// The rung that would be used, as far as that can be said without starting anything.
+/// The backend that would be used, as far as that can be said without starting anything.
 #[cfg(target_os = "linux")]
-pub(crate) fn likely() -> Option<Rung> {
+pub(crate) fn likely() -> Option<Backend> {
     if crate::bubblewrap::find().is_ok() {
-        return Some(Rung::Bubblewrap);
+        return Some(Backend::Bubblewrap);
     }
-    crate::landlock::usable().ok().map(|_| Rung::Landlock)
+    crate::landlock::usable().ok().map(|_| Backend::Landlock)
 }
 
-/// The rung that would be used, as far as that can be said without starting anything.
+/// The backend that would be used, as far as that can be said without starting anything.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn likely() -> Option<Rung> {
-    seatbelt::usable().ok().map(|()| Rung::Seatbelt)
+pub(crate) fn likely() -> Option<Backend> {
+    seatbelt::usable().ok().map(|()| Backend::Seatbelt)
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use contract::sandbox::SandboxError;
 
-/// Why a rung does not work.
+/// Why a backend does not work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
     /// The obstacle.
@@ -27,12 +27,12 @@ impl fmt::Display for Cause {
     }
 }
 
-/// Why a rung did not start a process.
+/// Why a backend did not start a process.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The rung does not work on this machine; another might.
+    /// The backend does not work on this machine; another might.
     Setup(Cause),
-    /// No rung would do better.
+    /// No backend would do better.
     Fatal(SandboxError),
 }
 

@@ -1,4 +1,4 @@
-//! The rung without namespaces: Landlock, the system call filter and limits, raised by a helper
+//! The backend without namespaces: Landlock, the system call filter and limits, raised by a helper
 //! whose supervisor ends all that the command started.
 
 use std::path::{Path, PathBuf};
@@ -17,9 +17,9 @@ use crate::self_restrict::{self, Strength};
 use crate::supervisor::Supervisor;
 use crate::tree::{self, ProtectedMounts};
 use crate::visible_paths::{self, System};
-use crate::{Rung, Settings, proxy, tokens};
+use crate::{Backend, Settings, proxy, tokens};
 
-/// The limits of this rung, for users.
+/// The limits of this backend, for users.
 pub(crate) const LACKS: [&str; 6] = [
     "protected files can be changed while a command runs; changes are undone when it has ended",
     "deny rules for files are not enforced, and single hosts cannot be granted",
@@ -84,7 +84,7 @@ pub(crate) fn start(
     let plan = plan.map_err(SandboxError::Refused)?;
     after.disks.push(scratch.directory.path().to_owned());
     after.scratch = Some(scratch);
-    proxy::tell_refused(&request.network, Rung::Landlock, settings.notice.as_ref());
+    proxy::tell_refused(&request.network, Backend::Landlock, settings.notice.as_ref());
     supervisor.watch(request, &plan, after)
 }
 

@@ -1,11 +1,11 @@
 //! Starts processes: confined, or not at all.
 //!
-//! A ladder of confinements, tried from the strongest: bubblewrap, Landlock with seccomp, Seatbelt
-//! on macOS. What no rung can confine is refused. This is the only crate that starts processes;
+//! Backends, tried from the strongest: bubblewrap, Landlock with seccomp, Seatbelt
+//! on macOS. What no backend can confine is refused. This is the only crate that starts processes;
 //! it decides nothing about what may run and reads neither environment nor working directory.
 #![cfg_attr(
     not(target_os = "linux"),
-    expect(dead_code, reason = "parts of the shared modules serve the rungs of Linux only")
+    expect(dead_code, reason = "parts of the shared modules serve the backends of Linux only")
 )]
 
 mod alive;
@@ -99,9 +99,9 @@ pub struct Settings {
     pub state: PathBuf,
     /// The home directory of the user, which confined processes must not see.
     pub home: Option<PathBuf>,
-    /// Uses this rung and no other.
-    pub rung: Option<Rung>,
-    /// Told when something was moved to quarantine or a weaker rung was taken.
+    /// Uses this backend and no other.
+    pub backend: Option<Backend>,
+    /// Told when something was moved to quarantine or a weaker backend was taken.
     pub notice: Option<Notice>,
     /// Told of each host that a process which was granted single hosts asks for, before it is
     /// reached; of too many refused ones only the first. May block.
@@ -154,7 +154,7 @@ pub type Notice = Arc<dyn Fn(String) + Send + Sync>;
 
 /// One way to confine a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Rung {
+pub enum Backend {
     /// Namespaces by bubblewrap, with seccomp, limits and Landlock inside.
     Bubblewrap,
     /// Landlock, seccomp and limits without namespaces.
@@ -163,8 +163,8 @@ pub enum Rung {
     Seatbelt,
 }
 
-impl Rung {
-    /// Every rung, strongest first.
+impl Backend {
+    /// Every backend, strongest first.
     pub const ALL: [Self; 3] = [Self::Bubblewrap, Self::Landlock, Self::Seatbelt];
 
     /// Its name.
@@ -177,24 +177,24 @@ impl Rung {
     }
 }
 
-impl fmt::Display for Rung {
+impl fmt::Display for Backend {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.name())
     }
 }
 
-/// A sandbox that takes the strongest rung that works, chosen at the first start.
-pub fn ladder(settings: Settings) -> Arc<dyn Sandbox> {
-    Arc::new(choose::Ladder::confined(settings))
+/// A sandbox that takes the strongest backend that works, chosen at the first start.
+pub fn strongest(settings: Settings) -> Arc<dyn Sandbox> {
+    Arc::new(choose::StrongestBackend::confined(settings))
 }
 
 /// A sandbox that confines nothing: it only gives a process its own session and variables, and
 /// kills all that the process started.
 pub fn unconfined(settings: Settings) -> Arc<dyn Sandbox> {
-    Arc::new(choose::Ladder::open(settings))
+    Arc::new(choose::StrongestBackend::open(settings))
 }
 
-/// Examines every rung: whether it works here, what it lacks, and what to do about it.
+/// Examines every backend: whether it works here, what it lacks, and what to do about it.
 pub fn doctor(settings: &Settings) -> Vec<RungReport> {
     doctor::examine(settings)
 }

@@ -3,16 +3,16 @@
 
 use contract::sandbox::Limits;
 
-use crate::Rung;
+use crate::Backend;
 
 /// Numbers that the kernel does not give to processes again once it has come around.
 const RESERVED: u64 = 300;
 
-/// For people: what bounds a command on `rung` for the user who runs this.
-pub(crate) fn describe(rung: Rung) -> Result<&'static str, &'static str> {
+/// For people: what bounds a command on `backend` for the user who runs this.
+pub(crate) fn describe(backend: Backend) -> Result<&'static str, &'static str> {
     if !rustix::process::geteuid().is_root() {
         Ok("the number of processes is bounded by the limit of the user")
-    } else if rung == Rung::Bubblewrap && has_own_numbers() {
+    } else if backend == Backend::Bubblewrap && has_own_numbers() {
         Ok("only the system's highest process number limits the number of processes")
     } else {
         Err("the number of processes of root is not bounded")

@@ -21,7 +21,7 @@ use tokio::net::TcpStream;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::blocked::BlockedLog;
-use crate::{HostRules, Notice, ProxyObserver, Rung};
+use crate::{Backend, HostRules, Notice, ProxyObserver};
 use gate::Gate;
 use request::{Form, Request};
 #[cfg(target_os = "linux")]
@@ -101,11 +101,11 @@ pub(crate) fn variables(hosts: &Hosts) -> Vec<(String, String)> {
     variables
 }
 
-/// Says that a rung cannot grant single hosts, if the process was granted some.
-pub(crate) fn tell_refused(network: &Network, rung: Rung, notice: Option<&Notice>) {
+/// Says that a backend cannot grant single hosts, if the process was granted some.
+pub(crate) fn tell_refused(network: &Network, backend: Backend, notice: Option<&Notice>) {
     if let (Network::Hosts(hosts), Some(notice)) = (network, notice) {
         notice(format!(
-            "there is no network: `{}` names single hosts, which only bubblewrap can allow ({rung})",
+            "there is no network: `{}` names single hosts, which only bubblewrap can allow ({backend})",
             hosts.key
         ));
     }

@@ -1,4 +1,4 @@
-//! A spawn with its profile, checked and with every path resolved once, so that all rungs see the
+//! A spawn with its profile, checked and with every path resolved once, so that all backends see the
 //! same roots.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use contract::sandbox::{
 use files::protected::protected;
 
 use crate::symlinks::{Writable, followed};
-use crate::{Rung, contents, git_directory, visible_paths};
+use crate::{Backend, contents, git_directory, visible_paths};
 
 /// A process to start, and the paths that it may use.
 #[derive(Clone, Debug)]
@@ -181,9 +181,9 @@ impl Request {
             && !fixed.place.components().any(|part| part.as_os_str() == PACKAGES)
     }
 
-    /// The first file that is not as it was looked at, of those that `rung` leaves where they are.
-    pub(crate) fn changed(&self, rung: Rung) -> Option<&Path> {
-        let is_placed = |fixed: &&Fixed| rung == Rung::Bubblewrap && self.can_place(fixed);
+    /// The first file that is not as it was looked at, of those that `backend` leaves where they are.
+    pub(crate) fn changed(&self, backend: Backend) -> Option<&Path> {
+        let is_placed = |fixed: &&Fixed| backend == Backend::Bubblewrap && self.can_place(fixed);
         // Whatever stands there now: no pipe is waited for, and no more is read than there was.
         let is_changed = |fixed: &&Fixed| {
             let length = u64::try_from(fixed.bytes.len()).unwrap_or(u64::MAX);
@@ -310,11 +310,11 @@ mod tests {
             vec![Fixed { place: place.clone(), bytes: b"true".as_slice().into(), mode: 0o644 }];
         fs::write(&place, "true").unwrap();
         let request = Request::check(&spawn(&root), &profile, None, &Writable::default()).unwrap();
-        assert_eq!(request.changed(Rung::Landlock), None);
+        assert_eq!(request.changed(Backend::Landlock), None);
         fs::remove_file(&place).unwrap();
         let pipe = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR);
         rustix::fs::mknodat(rustix::fs::CWD, &place, pipe.0, pipe.1, 0).unwrap();
-        assert_eq!(request.changed(Rung::Landlock), Some(place.as_path()));
+        assert_eq!(request.changed(Backend::Landlock), Some(place.as_path()));
     }
 
     #[test]
@@ -425,12 +425,12 @@ mod tests {
             profile.fixed.push(fixed);
         }
         let request = Request::check(&spawn(&root), &profile, None, &Writable::default()).unwrap();
-        assert_eq!(request.changed(Rung::Landlock), None);
+        assert_eq!(request.changed(Backend::Landlock), None);
         fs::write(&script, "two").unwrap();
-        assert_eq!(request.changed(Rung::Landlock), Some(script.as_path()));
-        assert_eq!(request.changed(Rung::Bubblewrap), None);
+        assert_eq!(request.changed(Backend::Landlock), Some(script.as_path()));
+        assert_eq!(request.changed(Backend::Bubblewrap), None);
         fs::remove_file(&package).unwrap();
-        assert_eq!(request.changed(Rung::Bubblewrap), Some(package.as_path()));
+        assert_eq!(request.changed(Backend::Bubblewrap), Some(package.as_path()));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The rung of macOS: a Seatbelt profile, generated as text, given to `sandbox-exec`.
+//! The backend of macOS: a Seatbelt profile, generated as text, given to `sandbox-exec`.
 
 use std::fmt::Write;
 use std::os::fd::{AsRawFd, RawFd};
@@ -14,11 +14,11 @@ use crate::failure::{Cause, Failure, start_error};
 use crate::launch::{self, Launcher};
 use crate::request::Request;
 use crate::running::{End, Running};
-use crate::{Rung, Settings, git_directory, proxy, tokens, tree, visible_paths};
+use crate::{Backend, Settings, git_directory, proxy, tokens, tree, visible_paths};
 
 const PROGRAM: &str = "/usr/bin/sandbox-exec";
 
-/// The limits of this rung, for users.
+/// The limits of this backend, for users.
 pub(crate) const LACKS: [&str; 4] = [
     "no limits on processes, memory and file sizes",
     "a process that leaves its process group outlives the command",
@@ -98,7 +98,7 @@ pub(crate) fn start(
         .env("TMPDIR", &path)
         .current_dir(&request.cwd);
     after.directory = Some(scratch);
-    proxy::tell_refused(&request.network, Rung::Seatbelt, settings.notice.as_ref());
+    proxy::tell_refused(&request.network, Backend::Seatbelt, settings.notice.as_ref());
     let child = launcher.launch(command, theirs.into_iter().flatten().collect()).map_err(fault)?;
     Running::adopt(child, ours, End::Group, after, Arc::clone(launcher)).map_err(fault)
 }

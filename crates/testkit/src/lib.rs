@@ -1,4 +1,4 @@
-//! What tests need and the program does not: a scripted model server, a temporary project and home
+//! Tools for tests: a scripted model server, a temporary project and home
 //! that run the shipped executable, a terminal, unconfined processes, and snapshot filters.
 //!
 //! For tests only. A helper that finds something wrong panics with all it knows. Nothing here

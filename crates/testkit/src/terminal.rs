@@ -113,7 +113,7 @@ impl Terminal {
         shown(&self.shared.lock())
     }
 
-    /// What the screen shows and all that has left it at the top, without the spaces at the ends
+    /// The screen and all lines that have left it at the top, without the spaces at the ends
     /// of lines.
     pub fn history(&self) -> String {
         let mut state = self.shared.lock();

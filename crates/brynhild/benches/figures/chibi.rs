@@ -51,11 +51,11 @@ struct Rig {
 
 impl Rig {
     fn sandbox(&self) -> Arc<dyn Sandbox> {
-        sandbox::ladder(sandbox::Settings {
+        sandbox::strongest(sandbox::Settings {
             helper: crate::helper(),
             state: self.directory.path().join("sandbox"),
             home: Some(self.directory.path().join("home")),
-            rung: None,
+            backend: None,
             notice: None,
             on_proxy_request: None,
             rules: None,

@@ -1,4 +1,4 @@
-//! What a confined command costs over a plain one, on each rung of the sandbox that the machine
+//! What a confined command costs over a plain one, on each backend of the sandbox that the machine
 //! has, with the helper that the shipped program carries.
 
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use contract::sandbox::{Access, Channel, Exit, Limits, Network, Profile, Sandbox, Spawn, Stdin};
-use sandbox::{Rung, Settings};
+use sandbox::{Backend, Settings};
 use tokio::io::AsyncReadExt;
 
 use crate::report::{Aim, Report, Row, Unit, milliseconds};
@@ -14,9 +14,9 @@ use crate::report::{Aim, Report, Row, Unit, milliseconds};
 const RUNS: usize = 200;
 
 /// What is aimed at, in milliseconds added in the middle.
-const RUNGS: [(Rung, f64); 2] = [(Rung::Bubblewrap, 10.0), (Rung::Landlock, 5.0)];
+const BACKENDS: [(Backend, f64); 2] = [(Backend::Bubblewrap, 10.0), (Backend::Landlock, 5.0)];
 
-/// Measures each rung in turns with a plain start.
+/// Measures each backend in turns with a plain start.
 pub(crate) fn measure(report: &mut Report) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime starts").block_on(all(report));
@@ -27,11 +27,11 @@ async fn all(report: &mut Report) {
     let home = directory.path().join("home");
     let work = home.join("work");
     std::fs::create_dir_all(work.join(".git")).expect("a workspace");
-    let settings = |rung| Settings {
+    let settings = |backend| Settings {
         helper: crate::helper(),
         state: directory.path().join("state"),
         home: Some(home.clone()),
-        rung: Some(rung),
+        backend: Some(backend),
         notice: None,
         on_proxy_request: None,
         rules: None,
@@ -40,13 +40,13 @@ async fn all(report: &mut Report) {
         tracker: None,
         signs_commits: false,
     };
-    for (rung, aim) in RUNGS {
-        let reports = sandbox::doctor(&settings(rung));
-        if !reports.iter().any(|report| report.rung == rung && report.usable.is_ok()) {
-            report.note(format!("{rung} does not work on this machine"));
+    for (backend, aim) in BACKENDS {
+        let reports = sandbox::doctor(&settings(backend));
+        if !reports.iter().any(|report| report.backend == backend && report.usable.is_ok()) {
+            report.note(format!("{backend} does not work on this machine"));
             continue;
         }
-        let sandbox = sandbox::ladder(settings(rung));
+        let sandbox = sandbox::strongest(settings(backend));
         confined(sandbox.as_ref(), &work).await;
         let (mut figures, mut limits) = (Vec::new(), Vec::new());
         for _ in 0..RUNS {
@@ -66,12 +66,12 @@ async fn all(report: &mut Report) {
             };
             let (figure, limit) = (at(&figures), at(&limits));
             report.add(row(
-                format!("a command in {rung}, {name}, against a plain one"),
+                format!("a command in {backend}, {name}, against a plain one"),
                 figure,
                 Some(limit),
                 Aim::Nothing,
             ));
-            report.add(row(format!("added by {rung}, {name}"), figure - limit, None, aim));
+            report.add(row(format!("added by {backend}, {name}"), figure - limit, None, aim));
         }
     }
 }
@@ -98,7 +98,7 @@ async fn confined(sandbox: &dyn Sandbox, work: &Path) -> Duration {
         home: None,
     };
     let start = Instant::now();
-    let mut child = sandbox.start(&spawn, &profile).expect("a rung that works");
+    let mut child = sandbox.start(&spawn, &profile).expect("a backend that works");
     let mut bytes = Vec::new();
     child.stdout.read_to_end(&mut bytes).await.expect("a stream that ends");
     assert!(child.process.wait().await.is_ok_and(Exit::is_success));

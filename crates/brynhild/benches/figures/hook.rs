@@ -91,11 +91,11 @@ impl Rig {
     }
 
     fn sandbox(&self) -> Arc<dyn Sandbox> {
-        sandbox::ladder(sandbox::Settings {
+        sandbox::strongest(sandbox::Settings {
             helper: crate::helper(),
             state: self.path("sandbox"),
             home: Some(self.path("home")),
-            rung: None,
+            backend: None,
             notice: None,
             on_proxy_request: None,
             rules: None,

@@ -92,11 +92,11 @@ impl Rig {
 
     fn host_with(&self, directories: Arc<Directories>) -> (Host, Python) {
         let base = self.directory.path();
-        let sandbox = sandbox::ladder(sandbox::Settings {
+        let sandbox = sandbox::strongest(sandbox::Settings {
             helper: crate::helper(),
             state: base.join("sandbox"),
             home: Some(base.join("home")),
-            rung: None,
+            backend: None,
             notice: None,
             on_proxy_request: None,
             rules: None,
@@ -342,7 +342,7 @@ pub(crate) fn context() -> ToolContext {
         helper: "/nowhere".into(),
         state: "/nowhere".into(),
         home: None,
-        rung: None,
+        backend: None,
         notice: None,
         on_proxy_request: None,
         rules: None,

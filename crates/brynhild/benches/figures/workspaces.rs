@@ -17,7 +17,8 @@ const CALLS: usize = 24;
 const WARM_UP: usize = 4;
 
 /// Starts the program where bubblewrap cannot be found.
-const WITHOUT_BUBBLEWRAP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/rungs/landlock.sh");
+const WITHOUT_BUBBLEWRAP: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/backends/landlock.sh");
 
 type Fill = fn(&Path);
 

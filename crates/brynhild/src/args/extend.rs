@@ -104,7 +104,7 @@ pub(crate) struct PluginInstallArgs {
 pub(crate) struct PluginNewArgs {
     /// Its name, which is also the name of its directory
     pub(crate) name: String,
-    /// What it adds, and for which system it is written
+    /// The kind of plugin
     #[arg(long, default_value = "tool", value_parser = plugin_kinds())]
     pub(crate) kind: String,
     /// The directory to write it to; this one if none is named

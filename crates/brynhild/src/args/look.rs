@@ -214,7 +214,7 @@ pub(crate) enum Direction {
     Response,
     /// From the provider, all pieces together
     StreamComplete,
-    /// What went wrong
+    /// Errors
     Error,
 }
 

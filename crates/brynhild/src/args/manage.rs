@@ -103,7 +103,7 @@ pub(crate) struct StatsArgs {
     /// The last N days, today included; days are those of UTC
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) days: Option<u32>,
-    /// What the lines are about
+    /// The subject of the lines
     #[arg(long, value_name = "WHAT", default_value = "model")]
     pub(crate) by: StatsOrder,
 }
@@ -278,7 +278,7 @@ pub(crate) struct TrustArgs {
 pub(crate) enum SandboxCommand {
     /// Run a command confined
     Run {
-        /// What it may write
+        /// The files that it may write
         // The same flag names a model's profile elsewhere, so it has to be text here too.
         #[arg(long, default_value = "workspace", value_parser = ["read-only", "workspace"])]
         profile: String,

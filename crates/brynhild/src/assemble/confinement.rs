@@ -29,7 +29,7 @@ pub(crate) fn sandbox(assembly: &Assembly) -> Result<Arc<dyn Sandbox>, Problem> 
         }
         sandbox::unconfined(settings)
     } else {
-        sandbox::ladder(settings)
+        sandbox::strongest(settings)
     };
     let checked = CheckedSandbox { sandbox: made, roots: Arc::clone(assembly.trusted_roots()) };
     Ok(Arc::clone(assembly.services.sandbox.get_or_init(|| Arc::new(checked))))
@@ -40,7 +40,7 @@ pub(crate) fn sandbox_settings(assembly: &Assembly) -> Result<sandbox::Settings,
         helper: assembly.environment.executable.clone(),
         state: assembly.state_dir()?,
         home: assembly.environment.home.clone(),
-        rung: None,
+        backend: None,
         notice: Some(Arc::new(|text| output::warning(&text))),
         on_proxy_request: audit::proxy_observer(assembly),
         rules: permissions::file_rules(assembly)?,

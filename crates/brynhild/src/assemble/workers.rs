@@ -58,7 +58,7 @@ impl HostedPython {
     }
 }
 
-/// What Python plugins offer.
+/// The contributions of Python plugins.
 pub(crate) struct Workers {
     python: HostedPython,
     described: Vec<Described>,
@@ -111,7 +111,7 @@ impl Workers {
     }
 }
 
-/// Whether an installed package may contribute something.
+/// Returns true if an installed package may contribute something.
 pub(crate) fn has_packages(assembly: &Assembly) -> bool {
     assembly.plugins().active().any(|plugin| plugin.package.is_some())
 }
@@ -195,7 +195,7 @@ pub(crate) fn state(run: &RunContext) -> Result<PathBuf, Problem> {
     Ok(run.cache_dir()?.join("cache/python-host"))
 }
 
-/// What the processes of plugins find around them.
+/// The environment of the processes of plugins.
 pub(crate) fn surroundings(assembly: &Assembly) -> Surroundings {
     Surroundings {
         workspace: assembly.place().to_owned(),
@@ -228,7 +228,7 @@ fn settings(assembly: &Assembly) -> Result<Settings, Problem> {
     })
 }
 
-/// What a provider of a plugin is made with.
+/// The arguments of a provider of a plugin.
 pub(crate) fn provider_settings(
     description: &ProviderDescription,
     instance: Option<&config::settings::Instance>,

@@ -41,7 +41,7 @@ impl<'a> Runner<'a> {
         OpenRun::open(&assembly, Arc::clone(&self.answering)).await
     }
 
-    /// The same run with plugins and a Python host of its own, which end with the conversation.
+    /// A copy of the run with plugins and a Python host of its own, which end with the conversation.
     fn separate(&self) -> Assembly {
         let services = Arc::new(self.assembly.services.in_same_sandbox());
         Assembly::with_services(self.assembly.clone().into_run(), services)

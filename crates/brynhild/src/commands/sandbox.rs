@@ -185,10 +185,10 @@ fn doctor(assembly: &Assembly) -> Outcome {
     let reports = sandbox::doctor(&assemble::confinement::sandbox_settings(assembly)?);
     let exit = if reports.iter().any(|report| report.chosen) { Exit::Done } else { Exit::Unsafe };
     let (mut data, mut lines) = (Vec::new(), Vec::new());
-    for sandbox::RungReport { rung, usable, chosen, holds, lacks, .. } in &reports {
+    for sandbox::RungReport { backend, usable, chosen, holds, lacks, .. } in &reports {
         let cause = usable.as_ref().err();
         data.push(json!({
-            "rung": rung.name(),
+            "backend": backend.name(),
             "usable": usable.is_ok(),
             "chosen": chosen,
             "cause": cause.map(|cause| cause.what.clone()),
@@ -197,9 +197,9 @@ fn doctor(assembly: &Assembly) -> Outcome {
             "lacks": lacks,
         }));
         lines.push(match cause {
-            None if *chosen => format!("{rung}: is used"),
-            None => format!("{rung}: would work"),
-            Some(cause) => format!("{rung}: does not work: {cause}"),
+            None if *chosen => format!("{backend}: is used"),
+            None => format!("{backend}: would work"),
+            Some(cause) => format!("{backend}: does not work: {cause}"),
         });
         let remedy = cause.map(|cause| &cause.remedy).filter(|remedy| !remedy.is_empty());
         lines.extend(remedy.map(|remedy| format!("  remedy: {remedy}")));

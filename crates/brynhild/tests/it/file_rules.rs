@@ -7,9 +7,9 @@ use std::path::Path;
 use serde_json::json;
 use testkit::{Project, Run};
 
+use crate::backends::Backend;
 use crate::git::shell;
 use crate::mcp::until;
-use crate::rungs::Rung;
 use crate::{has_bubblewrap, project};
 
 const RULES: &str = "permissions:\n  deny:\n    - Read(.env)\n    - Read(secret/**)\n    \
@@ -429,8 +429,8 @@ fn protected_symlinks_and_their_targets_are_not_written() {
 
 #[test]
 fn symlink_chain_to_a_denied_name_is_denied() {
-    for rung in Rung::here() {
-        let project = rung.project();
+    for backend in Backend::here() {
+        let project = backend.project();
         project.config("permissions: {deny: ['Read(**/*.pem)', 'Write(**/*.pem)']}\n");
         project.file("k", "CANARY\n").file("d/x", "open\n");
         for (target, link) in [
@@ -455,8 +455,8 @@ fn symlink_chain_to_a_denied_name_is_denied() {
             let input = json!({"command": command}).to_string();
             let words = ["--mode", "yolo", "tools", "exec", "Bash", "--input", &input];
             let run = project.brynhild(&words);
-            assert!(!run.status.success() && !run.stdout.contains("CANARY"), "{rung:?} {run}");
-            assert_eq!(project.read("k"), "CANARY\n", "{rung:?} {run}");
+            assert!(!run.status.success() && !run.stdout.contains("CANARY"), "{backend:?} {run}");
+            assert_eq!(project.read("k"), "CANARY\n", "{backend:?} {run}");
         }
         let words =
             ["--mode", "yolo", "tools", "exec", "Bash", "--input", r#"{"command": "cat d/x"}"#];

@@ -7,6 +7,7 @@ mod answers;
 mod approvals;
 mod attacks;
 mod audit;
+mod backends;
 mod chibi;
 mod claude;
 mod command_line;
@@ -36,7 +37,6 @@ mod python_host;
 mod python_plugins;
 mod reference;
 mod rounds;
-mod rungs;
 mod safe_mode;
 mod sandbox_exit;
 mod sandbox_hosts;
@@ -78,7 +78,7 @@ fn without_sandbox_warning(stderr: &str) -> String {
 fn has_bubblewrap() -> bool {
     let reports = project().brynhild(&["sandbox", "doctor", "--json"]).json();
     let is_chosen =
-        |report: &serde_json::Value| report["rung"] == "bubblewrap" && report["chosen"] == true;
+        |report: &serde_json::Value| report["backend"] == "bubblewrap" && report["chosen"] == true;
     let has = reports.as_array().unwrap().iter().any(is_chosen);
     if !has {
         let words = "SKIPPED: what only bubblewrap prevents, which this machine has not";

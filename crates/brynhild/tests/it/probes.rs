@@ -1,5 +1,5 @@
 //! Attacks on the sandbox through the shipped program, and what must keep working inside it: on
-//! each rung that the machine has, as root and as an ordinary user. An attack that does not work
+//! each backend that the machine has, as root and as an ordinary user. An attack that does not work
 //! without walls proves nothing, so each is shown to work first.
 
 mod rounds;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use table::{PLANTS, PROBES, Plant, Probe, Proof};
-use world::{Door, Place, Rung, User, World, has, skip, users};
+use world::{Backend, Door, Place, User, World, has, skip, users};
 
 /// The output of a script for each attack.
 type Printed = BTreeMap<String, String>;
@@ -38,28 +38,28 @@ fn every_attack_works_without_a_sandbox() {
 #[test]
 fn attacks_fail_in_bubblewrap() {
     for user in users() {
-        attack(user, Rung::Bubblewrap);
+        attack(user, Backend::Bubblewrap);
     }
 }
 
 #[test]
 fn attacks_fail_in_landlock() {
     for user in users() {
-        attack(user, Rung::Landlock);
+        attack(user, Backend::Landlock);
     }
 }
 
 #[test]
 fn bubblewrap_leaves_no_protected_files() {
     for user in users() {
-        sow(user, Rung::Bubblewrap);
+        sow(user, Backend::Bubblewrap);
     }
 }
 
 #[test]
 fn landlock_leaves_no_protected_files() {
     for user in users() {
-        sow(user, Rung::Landlock);
+        sow(user, Backend::Landlock);
     }
 }
 
@@ -132,7 +132,7 @@ fn modes_of_secret_and_read_only_files_are_unchanged() {
     each_place(|user, place| {
         let world = World::with_git(user);
         let before = world.surroundings();
-        if place.rung == Rung::Bubblewrap {
+        if place.backend == Backend::Bubblewrap {
             world.confined(place, "chmod 777 $REAL/.ssh/id_ed25519");
             let after = world.surroundings();
             let key = world.home.join(".ssh/id_ed25519");
@@ -140,7 +140,7 @@ fn modes_of_secret_and_read_only_files_are_unchanged() {
         }
         world.plainly("echo x > file; chmod 600 file");
         let words = ["sandbox", "run", "--profile", "read-only", "--", "chmod", "777", "file"];
-        let output = world.program(place.rung, &words.map(str::to_owned)).output().unwrap();
+        let output = world.program(place.backend, &words.map(str::to_owned)).output().unwrap();
         assert!(!output.status.success(), "M02 {user:?} {place:?} {output:?}");
         let mode = std::os::unix::fs::PermissionsExt::mode(
             &fs::metadata(world.work.join("file")).unwrap().permissions(),
@@ -164,7 +164,10 @@ fn workspace_with_the_program_itself_is_not_written() {
 #[test]
 fn bubblewrap_of_the_workspace_is_never_run() {
     for user in users() {
-        for rung in [Rung::Bubblewrap, Rung::Landlock].into_iter().filter(|rung| has(*rung, user)) {
+        for backend in [Backend::Bubblewrap, Backend::Landlock]
+            .into_iter()
+            .filter(|backend| has(*backend, user))
+        {
             let world = World::new(user);
             let made = world.plainly(
                 "mkdir -p bin node_modules/.bin; printf '#!/bin/sh\\ntouch %s/PWNED\\n' $REAL > bin/bwrap; \
@@ -173,10 +176,10 @@ fn bubblewrap_of_the_workspace_is_never_run() {
             assert!(made.status.success(), "{made:?}");
             let path =
                 format!("{0}/bin:{0}/node_modules/.bin:.:/usr/bin:/bin", world.work.display());
-            let mut command = world.command(Place { rung, door: Door::Run }, "echo ran");
+            let mut command = world.command(Place { backend, door: Door::Run }, "echo ran");
             let output = command.env("PATH", path).output().unwrap();
-            assert_eq!(text(&output), "ran\n", "{rung:?} {output:?}");
-            assert!(!world.home.join("PWNED").exists(), "{rung:?} {user:?}");
+            assert_eq!(text(&output), "ran\n", "{backend:?} {output:?}");
+            assert!(!world.home.join("PWNED").exists(), "{backend:?} {user:?}");
         }
     }
 }
@@ -188,12 +191,15 @@ fn disk_filling_command_is_killed() {
     if !rustix::process::geteuid().is_root() {
         return skip("a full disk: only root can make a small one");
     }
-    for rung in [Rung::Bubblewrap, Rung::Landlock].into_iter().filter(|it| has(*it, User::Same)) {
-        let output = World::new(User::Same).on_a_small_disk(Place { rung, door: Door::Run }, FILL);
+    for backend in
+        [Backend::Bubblewrap, Backend::Landlock].into_iter().filter(|it| has(*it, User::Same))
+    {
+        let output =
+            World::new(User::Same).on_a_small_disk(Place { backend, door: Door::Run }, FILL);
         // How far it came depends on who was faster; that it went on does not.
-        assert!(!text(&output).contains("survived"), "{rung:?} {output:?}");
+        assert!(!text(&output).contains("survived"), "{backend:?} {output:?}");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(said.contains("nearly full"), "{rung:?} {said}");
+        assert!(said.contains("nearly full"), "{backend:?} {said}");
     }
 }
 
@@ -202,11 +208,10 @@ fn unusable_bubblewrap_falls_back_to_landlock() {
     if !rustix::process::geteuid().is_root() {
         return skip("another file in the place of bubblewrap: only root can mount one");
     }
-    let place = Place { rung: Rung::Bubblewrap, door: Door::Run };
-    for user in users()
-        .into_iter()
-        .filter(|it| [Rung::Bubblewrap, Rung::Landlock].iter().all(|rung| has(*rung, *it)))
-    {
+    let place = Place { backend: Backend::Bubblewrap, door: Door::Run };
+    for user in users().into_iter().filter(|it| {
+        [Backend::Bubblewrap, Backend::Landlock].iter().all(|backend| has(*backend, *it))
+    }) {
         for file in ["printf '#!/none\\n' > f && chmod 755 f", "echo x > f && chmod 644 f"] {
             let mounts = format!("{file} && mount --bind f $(readlink -f /usr/bin/bwrap)");
             let output = World::new(user).after_mounting(&mounts, place, "echo ran");
@@ -227,22 +232,22 @@ fn old_bubblewrap_runs_read_only_commands() {
     }
     let older = "bwrap=$(readlink -f /usr/bin/bwrap) && sed s/bind-fd/bind-xx/g $bwrap > f && \
                  chmod 755 f && mount --bind f $bwrap";
-    for user in users().into_iter().filter(|it| has(Rung::Bubblewrap, *it)) {
+    for user in users().into_iter().filter(|it| has(Backend::Bubblewrap, *it)) {
         let world = World::new(user);
         let words = ["sandbox", "run", "--profile", "read-only", "--", "echo", "ran"];
-        let command = world.program(Rung::Bubblewrap, &words.map(str::to_owned));
+        let command = world.program(Backend::Bubblewrap, &words.map(str::to_owned));
         let output = world.mounted(older, &command);
         assert_eq!(text(&output), "ran\n", "{user:?} {output:?}");
     }
 }
 
 /// Runs all attacks through both commands of a sandbox.
-fn attack(user: User, rung: Rung) {
-    if !has(rung, user) {
+fn attack(user: User, backend: Backend) {
+    if !has(backend, user) {
         return;
     }
     for door in [Door::Run, Door::Tool] {
-        let place = Place { rung, door };
+        let place = Place { backend, door };
         let mut world = battlefield(user);
         world.freeze_caches();
         world.start_host();
@@ -262,7 +267,7 @@ fn attack(user: User, rung: Rung) {
             let untried = is_limit && !lines.contains("refused");
             // Without namespaces nothing limits the processes of root.
             let is_root = user == User::Same && rustix::process::geteuid().is_root();
-            let is_known = probe.id == "R01" && rung == Rung::Landlock && is_root;
+            let is_known = probe.id == "R01" && backend == Backend::Landlock && is_root;
             if (escaped || untried) && !is_known {
                 failures.push(format!("{}: {lines}", probe.id));
             }
@@ -275,18 +280,18 @@ fn attack(user: User, rung: Rung) {
 }
 
 /// Plants in one workspace after another.
-fn sow(user: User, rung: Rung) {
-    if !has(rung, user) {
+fn sow(user: User, backend: Backend) {
+    if !has(backend, user) {
         return;
     }
-    let place = Place { rung, door: Door::Run };
+    let place = Place { backend, door: Door::Run };
     let failures: Vec<String> = in_parallel(PLANTS, |plant| {
         let world = prepared_world(user, plant);
         let output = world.confined(place, &format!("{}\necho done", plant.script));
         let ran = text(&output).ends_with("done\n");
         (reaps(&world, plant) || !ran).then(|| format!("{}: {output:?}", plant.id))
     });
-    assert!(failures.is_empty(), "{user:?} {rung:?}:\n{}", failures.join("\n"));
+    assert!(failures.is_empty(), "{user:?} {backend:?}:\n{}", failures.join("\n"));
 }
 
 fn prove(user: User, probe: &Probe) -> Option<String> {
@@ -357,8 +362,11 @@ fn difference<T: PartialEq>(
 
 fn each_place(check: impl Fn(User, Place)) {
     for user in users() {
-        for rung in [Rung::Bubblewrap, Rung::Landlock].into_iter().filter(|rung| has(*rung, user)) {
-            check(user, Place { rung, door: Door::Run });
+        for backend in [Backend::Bubblewrap, Backend::Landlock]
+            .into_iter()
+            .filter(|backend| has(*backend, user))
+        {
+            check(user, Place { backend, door: Door::Run });
         }
     }
 }

@@ -100,7 +100,7 @@ impl<'a> Options<'a> {
         Ok(self.own_timeout()?.unwrap_or(Duration::from_secs(usual)))
     }
 
-    /// The same, where it is set.
+    /// Like the function above, if the key is set.
     pub(super) fn own_timeout(&self) -> Result<Option<Duration>, String> {
         for key in ["timeout_seconds", "timeout"] {
             let Some(value) = self.get(key) else { continue };

@@ -1,4 +1,4 @@
-//! What `--schema` prints: one tool or a list of them, each with the hooks that it wants.
+//! The output of `--schema`: one tool or a list of them, each with its hooks.
 
 use std::path::Path;
 

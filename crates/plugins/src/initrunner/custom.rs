@@ -1,7 +1,7 @@
 //! The Python behind a role's tools: custom modules, and tool types that packages and files bring.
 //! One confined worker serves all of a role, so that what its modules share stays shared.
 //!
-//! What the worker may do is what the user grants the role. The role's own settings only tighten.
+//! The worker may do what the user grants the role. The role's own settings only tighten.
 
 mod tool;
 mod worker;

@@ -1,4 +1,4 @@
-//! What LMAO manifests say beyond what every tool has, as a worker passes it on.
+//! Keys of LMAO manifests that other tools do not have.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What a target means as a path, and whether it stays within the allowed directories.
+//! The path of a target, and the check that it stays within the allowed directories.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Whether this program is one that a plugin says it works with.
+//! The version requirement of a plugin for this program.
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 

@@ -1,5 +1,5 @@
-//! What a `CLAUDE.md` imports: `@path` in its text, outside of code, four files deep at most. Nothing
-//! outside of the project is followed, and nothing but what people write for reading.
+//! The imports of a `CLAUDE.md`: `@path` in its text, outside of code, at most four files deep. Only
+//! text files within the project are followed.
 
 use std::path::{Path, PathBuf};
 

@@ -94,7 +94,7 @@ impl World {
             helper: "/bin/true".into(),
             state: self.root.clone(),
             home: None,
-            rung: None,
+            backend: None,
             notice: None,
             on_proxy_request: None,
             rules: Some(Arc::clone(rules)),

@@ -7,10 +7,10 @@ use std::path::Path;
 
 use contract::sandbox::{Access, Exit, Fixed, Spawn, Stdin};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
-use sandbox::Rung;
+use sandbox::Backend;
 use tokio::io::AsyncWriteExt;
 
-use crate::fixture::{Mode, World, collect, has_bubblewrap, host_shell, rungs};
+use crate::fixture::{Mode, World, backends, collect, has_bubblewrap, host_shell};
 
 fn fix(world: &mut World, name: &str, text: &str) {
     let place = world.work.join(name);
@@ -45,7 +45,7 @@ async fn process_sees_fixed_files_despite_host_changes() {
         fs::write(work.join("tools/data"), "data\n").unwrap();
         let script = "read go; ./h.sh; cat tools/data a.txt; .brynhild/hooks/k.sh; pwd";
         let spawn = Spawn { stdin: Stdin::Piped, ..world.spawn(script) };
-        let sandbox = world.sandbox(Mode::Confined(Rung::Bubblewrap));
+        let sandbox = world.sandbox(Mode::Confined(Backend::Bubblewrap));
         let mut child = sandbox.start(&spawn, &world.profile).unwrap();
         exchange(&work.join("h.sh"), &work.join("evil.sh"));
         exchange(&work.join("tools"), &work.join("evil"));
@@ -59,7 +59,7 @@ async fn process_sees_fixed_files_despite_host_changes() {
 
 #[tokio::test]
 async fn process_with_fixed_files_writes_the_workspace() {
-    for rung in rungs() {
+    for backend in backends() {
         let mut world = World::with_git();
         fix(&mut world, "h.sh", "#!/bin/sh\necho good\n");
         fix(&mut world, ".brynhild/hooks/k.sh", "true\n");
@@ -71,18 +71,18 @@ async fn process_with_fixed_files_writes_the_workspace() {
                       sed -i s/before/after/ old src/main && rm gone && echo more >> a.txt && \
                       git status --short && ! echo evil > .brynhild/hooks/k.sh";
         let read = |name: &str| fs::read_to_string(world.work.join(name)).unwrap();
-        if rung == Rung::Landlock {
+        if backend == Backend::Landlock {
             // If the file is changed before the comparison, the start is refused.
-            if let Ok(child) = world.start(Mode::Confined(rung), script) {
+            if let Ok(child) = world.start(Mode::Confined(backend), script) {
                 collect(child).await;
-                assert_eq!(read(".brynhild/hooks/k.sh"), "true\n", "{rung}");
+                assert_eq!(read(".brynhild/hooks/k.sh"), "true\n", "{backend}");
             }
             continue;
         }
-        let output = world.run(Mode::Confined(rung), script).await;
-        assert_eq!(read(".brynhild/hooks/k.sh"), "true\n", "{rung}");
-        assert_eq!(output.exit, Exit::Code(0), "{rung}: {output:?}");
-        assert!(output.stdout.starts_with("good\n"), "{rung}: {output:?}");
+        let output = world.run(Mode::Confined(backend), script).await;
+        assert_eq!(read(".brynhild/hooks/k.sh"), "true\n", "{backend}");
+        assert_eq!(output.exit, Exit::Code(0), "{backend}: {output:?}");
+        assert!(output.stdout.starts_with("good\n"), "{backend}: {output:?}");
         assert_eq!((read("made"), read("old")), ("made\n".to_owned(), "after\n".to_owned()));
         assert_eq!(
             (read("deep/er/file"), read("a.txt")),
@@ -97,13 +97,13 @@ async fn process_with_fixed_files_writes_the_workspace() {
 
 #[tokio::test]
 async fn landlock_refuses_a_start_with_changed_files() {
-    if !rungs().contains(&Rung::Landlock) {
+    if !backends().contains(&Backend::Landlock) {
         return;
     }
     let mut world = World::new();
     fix(&mut world, "h.sh", "#!/bin/sh\necho good\n");
     fs::write(world.work.join("h.sh"), "#!/bin/sh\necho EVIL\n").unwrap();
-    let error = world.start(Mode::Confined(Rung::Landlock), "sleep 60").err().unwrap();
+    let error = world.start(Mode::Confined(Backend::Landlock), "sleep 60").err().unwrap();
     assert!(error.to_string().contains("h.sh` was changed while it was started"), "{error}");
 }
 
@@ -114,7 +114,7 @@ import importlib.util, py_compile
 unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
 cache = importlib.util.cache_from_source(\"t/lib.py\")
 py_compile.compile(\"evil.py\", cfile=cache, invalidation_mode=unchecked)'";
-    for rung in rungs() {
+    for backend in backends() {
         let mut world = World::new();
         let python = world.profile.env["SP"].split(' ').next().unwrap().to_owned();
         fs::create_dir(world.work.join("t")).unwrap();
@@ -125,7 +125,7 @@ py_compile.compile(\"evil.py\", cfile=cache, invalidation_mode=unchecked)'";
         }
         let planted = host_shell(&world, &format!("PY={python}; {PLANT}; $PY t/x.py"));
         assert_eq!(String::from_utf8_lossy(&planted.stdout), "evil\n", "it proves nothing");
-        let output = world.run(Mode::Confined(rung), &format!("{python} t/x.py")).await;
-        assert_eq!(output.stdout, "trusted\n", "{rung}: {output:?}");
+        let output = world.run(Mode::Confined(backend), &format!("{python} t/x.py")).await;
+        assert_eq!(output.stdout, "trusted\n", "{backend}: {output:?}");
     }
 }

@@ -13,29 +13,29 @@ use std::time::Duration;
 use contract::sandbox::{
     Access, Channel, Child, Exit, Limits, Network, Profile, Sandbox, SandboxError, Spawn, Stdin,
 };
-use sandbox::{Rung, Settings};
+use sandbox::{Backend, Settings};
 use tokio::io::AsyncReadExt;
 
 pub(crate) const HELPER: &str = env!("CARGO_BIN_EXE_confine-helper");
 /// The sandboxes of this machine; missing ones are skipped with a notice.
-pub(crate) fn rungs() -> Vec<Rung> {
-    static USABLE: OnceLock<Vec<Rung>> = OnceLock::new();
+pub(crate) fn backends() -> Vec<Backend> {
+    static USABLE: OnceLock<Vec<Backend>> = OnceLock::new();
     let examine = || {
         let world = World::new();
         let reports = sandbox::doctor(&world.settings(None));
-        reports.into_iter().filter(|report| report.usable.is_ok()).map(|it| it.rung).collect()
+        reports.into_iter().filter(|report| report.usable.is_ok()).map(|it| it.backend).collect()
     };
     let usable = USABLE.get_or_init(|| std::thread::spawn(examine).join().unwrap());
-    let known = [Rung::Bubblewrap, Rung::Landlock];
-    for rung in known.into_iter().filter(|rung| !usable.contains(rung)) {
-        skip(&format!("{rung} does not work on this machine"));
+    let known = [Backend::Bubblewrap, Backend::Landlock];
+    for backend in known.into_iter().filter(|backend| !usable.contains(backend)) {
+        skip(&format!("{backend} does not work on this machine"));
     }
-    known.into_iter().filter(|rung| usable.contains(rung)).collect()
+    known.into_iter().filter(|backend| usable.contains(backend)).collect()
 }
 
 /// Returns true if this machine has bubblewrap; prints a notice if not.
 pub(crate) fn has_bubblewrap() -> bool {
-    rungs().contains(&Rung::Bubblewrap)
+    backends().contains(&Backend::Bubblewrap)
 }
 const PATIENCE: Duration = Duration::from_mins(2);
 
@@ -63,7 +63,7 @@ pub(crate) struct Output {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Open,
-    Confined(Rung),
+    Confined(Backend),
 }
 
 impl World {
@@ -166,13 +166,13 @@ impl World {
         self.base().join("state")
     }
 
-    pub(crate) fn settings(&self, rung: Option<Rung>) -> Settings {
+    pub(crate) fn settings(&self, backend: Option<Backend>) -> Settings {
         let ear = Arc::clone(&self.notices);
         Settings {
             helper: HELPER.into(),
             state: self.state(),
             home: Some(self.home.clone()),
-            rung,
+            backend,
             notice: Some(Arc::new(move |words| ear.lock().unwrap().push(words))),
             on_proxy_request: None,
             rules: None,
@@ -186,7 +186,7 @@ impl World {
     pub(crate) fn sandbox(&self, mode: Mode) -> Arc<dyn Sandbox> {
         match mode {
             Mode::Open => sandbox::unconfined(self.settings(None)),
-            Mode::Confined(rung) => sandbox::ladder(self.settings(Some(rung))),
+            Mode::Confined(backend) => sandbox::strongest(self.settings(Some(backend))),
         }
     }
 

@@ -2,9 +2,9 @@
 //! else by any way.
 
 use contract::sandbox::{Hosts, Network};
-use sandbox::Rung;
+use sandbox::Backend;
 
-use crate::fixture::{Mode, World, has_bubblewrap, rungs};
+use crate::fixture::{Mode, World, backends, has_bubblewrap};
 
 /// Asks for an address as ordinary programs do, by the variables they find.
 const FETCH: &str = "fetch() { /usr/bin/python3 -c '
@@ -25,7 +25,7 @@ fn world(names: &[&str]) -> World {
 }
 
 async fn run(world: &World, script: &str) -> crate::fixture::Output {
-    world.run(Mode::Confined(Rung::Bubblewrap), &format!("{FETCH}{script}")).await
+    world.run(Mode::Confined(Backend::Bubblewrap), &format!("{FETCH}{script}")).await
 }
 
 #[tokio::test]
@@ -58,7 +58,7 @@ async fn network_outside_the_proxy_is_denied() {
         exec 3<>/dev/tcp/127.0.0.1/$TCP && echo ESC
         /usr/bin/python3 -c 'import socket; socket.getaddrinfo(\"example.org\", 80); print(\"ESC\")'
         ls /proc/self/fd";
-    let output = world.run(Mode::Confined(Rung::Bubblewrap), script).await;
+    let output = world.run(Mode::Confined(Backend::Bubblewrap), script).await;
     assert!(!output.stdout.contains("ESC"), "{output:?}");
     assert!(!output.stdout.contains("\n4\n"), "no socket is left open inside: {output:?}");
 }
@@ -96,12 +96,12 @@ async fn loopback_of_the_sandbox_is_separate() {
 
 #[tokio::test]
 async fn landlock_refuses_host_grants_with_a_reason() {
-    if !rungs().contains(&Rung::Landlock) {
+    if !backends().contains(&Backend::Landlock) {
         return;
     }
     let world = world(&["127.0.0.1:PORT"]);
     let script = "$SP tcp $TCP; exec 3<>/dev/tcp/127.0.0.1/$TCP && echo ESC";
-    let output = world.run(Mode::Confined(Rung::Landlock), script).await;
+    let output = world.run(Mode::Confined(Backend::Landlock), script).await;
     assert!(!output.stdout.contains("ESC"), "{output:?}");
     let told = "there is no network: `some.key` names single hosts, which only bubblewrap";
     assert!(world.notices.lock().unwrap()[0].contains(told), "{output:?}");

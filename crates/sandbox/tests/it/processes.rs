@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use contract::sandbox::{Exit, SandboxError, Spawn, Stdin};
-use sandbox::{Rung, Settings};
+use sandbox::{Backend, Settings};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::fixture::{HELPER, Mode, World, collect, has_bubblewrap, plain, rungs, skip};
+use crate::fixture::{HELPER, Mode, World, backends, collect, has_bubblewrap, plain, skip};
 
 /// Unconfined, and with each sandbox that this machine has.
 pub(crate) fn modes() -> Vec<Mode> {
-    [Mode::Open].into_iter().chain(rungs().into_iter().map(Mode::Confined)).collect()
+    [Mode::Open].into_iter().chain(backends().into_iter().map(Mode::Confined)).collect()
 }
 
 /// Returns true if a process with `mark` in its command line runs on the machine.
@@ -127,7 +127,10 @@ async fn separate_home_persists_and_needs_no_process() {
             last = collect(child).await.stdout;
         }
         let (process, rest) = last.split_once(' ').unwrap();
-        assert!(mode != Mode::Confined(Rung::Bubblewrap) || process == "2", "{mode:?}: {process}");
+        assert!(
+            mode != Mode::Confined(Backend::Bubblewrap) || process == "2",
+            "{mode:?}: {process}"
+        );
         let home = data.join("home");
         assert_eq!(rest, format!("{}\nx\nx\nshared\n", home.display()), "{mode:?}");
         assert!(!world.home.join(".count").exists(), "{mode:?}");
@@ -219,7 +222,7 @@ async fn two_sandboxes_share_a_workspace() {
         return;
     }
     let world = World::with_git();
-    let mode = Mode::Confined(Rung::Bubblewrap);
+    let mode = Mode::Confined(Backend::Bubblewrap);
     let wait = Spawn {
         stdin: Stdin::Piped,
         ..world.spawn("read x; mkdir .vscode 2>/dev/null; echo x > .vscode/x; echo done > long")
@@ -277,10 +280,13 @@ async fn victim_of_a_kill() {
     let mut world = World::new();
     world.work = PathBuf::from(order("VICTIM_WORK"));
     world.profile.workspace.clone_from(&world.work);
-    let rung = rungs().into_iter().find(|rung| order("VICTIM_MODE").contains(&format!("{rung:?}")));
-    let settings = Settings { state: PathBuf::from(order("VICTIM_STATE")), ..world.settings(rung) };
-    let sandbox = match rung {
-        Some(_) => sandbox::ladder(settings),
+    let backend = backends()
+        .into_iter()
+        .find(|backend| order("VICTIM_MODE").contains(&format!("{backend:?}")));
+    let settings =
+        Settings { state: PathBuf::from(order("VICTIM_STATE")), ..world.settings(backend) };
+    let sandbox = match backend {
+        Some(_) => sandbox::strongest(settings),
         None => sandbox::unconfined(settings),
     };
     let spawn = world.spawn(&order("VICTIM_SCRIPT"));
@@ -336,11 +342,11 @@ async fn many_starts_leak_no_descriptors() {
 
 #[tokio::test]
 async fn start_without_a_helper_fails() {
-    for rung in rungs() {
+    for backend in backends() {
         let world = World::new();
         let helper = "/no/such/helper".into();
-        let sandbox = sandbox::ladder(Settings { helper, ..world.settings(Some(rung)) });
-        assert!(sandbox.start(&world.spawn("touch made"), &world.profile).is_err(), "{rung}");
+        let sandbox = sandbox::strongest(Settings { helper, ..world.settings(Some(backend)) });
+        assert!(sandbox.start(&world.spawn("touch made"), &world.profile).is_err(), "{backend}");
         assert!(!world.work.join("made").exists());
     }
     assert!(Path::new(HELPER).exists());
@@ -349,7 +355,7 @@ async fn start_without_a_helper_fails() {
 #[tokio::test]
 async fn sandbox_of_another_system_is_refused_with_its_cause() {
     let world = World::new();
-    match world.start(Mode::Confined(Rung::Seatbelt), "true") {
+    match world.start(Mode::Confined(Backend::Seatbelt), "true") {
         Err(SandboxError::Unavailable { cause, .. }) => assert!(cause.contains("macOS"), "{cause}"),
         other => panic!("{:?}", other.map(|_| ())),
     }
@@ -360,10 +366,10 @@ async fn strongest_sandbox_is_chosen_and_reported() {
     let world = World::new();
     let reports = sandbox::doctor(&world.settings(None));
     let Some(best) = reports.iter().find(|report| report.chosen) else {
-        return skip("no rung works on this machine");
+        return skip("no backend works on this machine");
     };
-    let sandbox = sandbox::ladder(world.settings(None));
+    let sandbox = sandbox::strongest(world.settings(None));
     collect(sandbox.start(&world.spawn("true"), &world.profile).unwrap()).await;
-    assert!(sandbox.describe().starts_with(best.rung.name()));
+    assert!(sandbox.describe().starts_with(best.backend.name()));
     assert!(reports.iter().all(|report| !report.lacks.is_empty()));
 }

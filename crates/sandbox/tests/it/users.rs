@@ -1,9 +1,9 @@
-//! The suite as an ordinary user, and the ladder where user namespaces are switched off.
+//! The suite as an ordinary user, and the strongest where user namespaces are switched off.
 
 use std::path::Path;
 
 use contract::sandbox::Exit;
-use sandbox::Rung;
+use sandbox::Backend;
 
 use crate::fixture::{World, collect, has_bubblewrap, is_root, plain, skip};
 
@@ -65,8 +65,8 @@ async fn child_without_user_namespaces() {
     let cause = reports[0].usable.clone().unwrap_err();
     assert!(cause.what.contains("user.max_user_namespaces"), "{cause:?}");
     assert!(cause.remedy.contains("sysctl"), "{cause:?}");
-    assert_eq!(reports.iter().find(|report| report.chosen).unwrap().rung, Rung::Landlock);
-    let sandbox = sandbox::ladder(world.settings(None));
+    assert_eq!(reports.iter().find(|report| report.chosen).unwrap().backend, Backend::Landlock);
+    let sandbox = sandbox::strongest(world.settings(None));
     let script = "echo x > $C; echo confined";
     let output = collect(sandbox.start(&world.spawn(script), &world.profile).unwrap()).await;
     assert_eq!((output.exit, output.stdout.as_str()), (Exit::Code(0), "confined\n"));

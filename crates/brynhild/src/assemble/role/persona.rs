@@ -63,7 +63,7 @@ fn use_agent(run: &mut RunContext, file: Arc<AgentFile>) {
     run.agent = Some(file);
 }
 
-/// What a file's agent gets of these tools, and what it is told. Tells what it does not get.
+/// The tools and the system prompt of a file's agent. Warns about tools that it does not get.
 pub(crate) fn with_agent(
     assembly: &Assembly,
     answering: Option<&Arc<AnsweringModel>>,

@@ -10,8 +10,8 @@ use crate::assemble::assembly::Assembly;
 use crate::exit::{Exit, Problem};
 use crate::output;
 
-/// Whether a file that a role names may be read: it lies below the role's directory, or the role is the
-/// user's own or trusted. The error says why not.
+/// Refuses a file that a role names outside of its directory, unless the role is the user's own or
+/// trusted.
 pub(super) fn check(assembly: &Assembly, role: &Role, path: &Path) -> Result<(), String> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     if real(path).starts_with(real(role.directory())) || python::is_trusted(assembly, role) {
@@ -36,7 +36,7 @@ pub(super) fn address(assembly: &Assembly, role: &Role) -> Option<String> {
     None
 }
 
-/// Whether a role came with a project, and the user has not trusted its bytes.
+/// Returns true if a role came with a project, and the user has not trusted its bytes.
 pub(super) fn came_with_project(assembly: &Assembly, role: &Role) -> bool {
     !python::is_trusted(assembly, role)
 }

@@ -13,7 +13,7 @@ use crate::{project, project_with};
 
 #[test]
 fn commands_do_not_run_without_a_sandbox() {
-    let hides = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/rungs/none.py");
+    let hides = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/backends/none.py");
     let project = Project::with_binary(hides).env("SHIPPED", env!("CARGO_BIN_EXE_brynhild"));
     let doctor = project.brynhild(&["sandbox", "doctor"]);
     if !doctor.stdout.contains("Nothing can confine") {

@@ -163,8 +163,9 @@ fn the_sandbox_is_examined_and_runs_a_command() {
     let doctor = run(&project, "sandbox doctor");
     doctor.success();
     assert!(doctor.stdout.contains("bubblewrap: ") && doctor.stdout.contains("landlock: "));
-    let rungs = run(&project, "sandbox doctor --json").json();
-    let chosen = rungs.as_array().unwrap().iter().filter(|it| it["chosen"] == json!(true)).count();
+    let backends = run(&project, "sandbox doctor --json").json();
+    let chosen =
+        backends.as_array().unwrap().iter().filter(|it| it["chosen"] == json!(true)).count();
     assert_eq!(chosen, 1);
     assert_eq!(run(&project, "sandbox run -- cat a.txt").stdout, "mango\n");
     run(&project, "sandbox run -- touch b.txt").success();

@@ -9,9 +9,9 @@ use serde_json::json;
 use testkit::{ModelServer, Project, Reply, Run};
 
 use super::with_keys;
+use crate::backends::Backend;
 use crate::mcp::SERVER;
 use crate::python_plugins::{plugin, tool};
-use crate::rungs::Rung;
 use crate::{has_bubblewrap, project, project_with};
 
 /// The kinds of processes with grants.
@@ -123,16 +123,16 @@ fn assert_protected_names_unchanged(directory: &Path, run: &Run) {
 }
 
 fn assert_protected_names_stay(holder: Holder) {
-    for rung in Rung::here() {
-        let project = rung.project();
+    for backend in Backend::here() {
+        let project = backend.project();
         let (sub, notes) = (project.path().join("sub"), project.home().join("notes"));
         with_names(&sub);
         with_names(&notes);
         holder.with(&project, &["sub", "~/notes"]);
         // On Landlock a process is ended as soon as it touches a name.
-        let names: Vec<&[&str]> = match rung {
-            Rung::Bubblewrap => vec![&OBEYED],
-            Rung::Landlock => OBEYED.chunks(1).collect(),
+        let names: Vec<&[&str]> = match backend {
+            Backend::Bubblewrap => vec![&OBEYED],
+            Backend::Landlock => OBEYED.chunks(1).collect(),
         };
         for (names, directory) in names.iter().flat_map(|it| [(it, &sub), (it, &notes)]) {
             let plant = |name: &&str| {
@@ -146,7 +146,7 @@ fn assert_protected_names_stay(holder: Holder) {
             assert_eq!(
                 fs::read_to_string(directory.join("free")).unwrap_or_default(),
                 "x\n",
-                "{rung:?} {run}"
+                "{backend:?} {run}"
             );
             fs::remove_file(directory.join("free")).unwrap();
             assert_protected_names_unchanged(directory, &run);
@@ -191,8 +191,9 @@ fn count(run: &Run, words: &[&str]) -> usize {
 
 #[test]
 fn deny_rule_overrides_a_grant_and_is_reported_once() {
-    for (rung, holder) in Rung::here().into_iter().flat_map(|it| HOLDERS.map(|who| (it, who))) {
-        let project = rung.project();
+    for (backend, holder) in Backend::here().into_iter().flat_map(|it| HOLDERS.map(|who| (it, who)))
+    {
+        let project = backend.project();
         let home = project.home();
         for directory in ["secret", "kept", "notes"] {
             write_file(&home.join(directory), "k", "CANARY\n");
@@ -208,42 +209,43 @@ fn deny_rule_overrides_a_grant_and_is_reported_once() {
             home.display()
         );
         let run = holder.run(&project, &script);
-        assert!(home.join("notes/free").exists(), "{rung:?} {holder:?} {run}");
+        assert!(home.join("notes/free").exists(), "{backend:?} {holder:?} {run}");
         let stolen = fs::read_to_string(home.join("notes/read")).unwrap_or_default();
-        assert_eq!(stolen, "", "{rung:?} {holder:?} {run}");
+        assert_eq!(stolen, "", "{backend:?} {holder:?} {run}");
         for (name, file, why) in [
             ("secret", "secret/k", "denies reading it"),
             ("kept", "kept/k", "denies writing it"),
             ("single", "single", "denies writing it"),
         ] {
             let text = fs::read_to_string(home.join(file)).unwrap();
-            assert_eq!(text, "CANARY\n", "{rung:?} {holder:?} {file} {run}");
+            assert_eq!(text, "CANARY\n", "{backend:?} {holder:?} {file} {run}");
             let place = home.canonicalize().unwrap().join(name).display().to_string();
             let words = ["`runner` is granted", &place, why];
-            assert_eq!(count(&run, &words), 1, "{rung:?} {holder:?} {run}");
+            assert_eq!(count(&run, &words), 1, "{backend:?} {holder:?} {run}");
         }
     }
 }
 
 #[test]
 fn symlink_in_place_of_a_grant_is_refused_with_a_message() {
-    for (rung, holder) in Rung::here().into_iter().flat_map(|it| HOLDERS.map(|who| (it, who))) {
-        let project = rung.project();
+    for (backend, holder) in Backend::here().into_iter().flat_map(|it| HOLDERS.map(|who| (it, who)))
+    {
+        let project = backend.project();
         let keys = with_keys(&project);
         let out = project.path().join("out");
         fs::create_dir(&out).unwrap();
         holder.with(&project, &["out"]);
         let script = format!("touch {}/free", out.display());
         let run = holder.run(&project, &script);
-        assert!(out.join("free").exists(), "{rung:?} {holder:?} {run}");
+        assert!(out.join("free").exists(), "{backend:?} {holder:?} {run}");
         fs::remove_dir_all(&out).unwrap();
         for target in [keys.clone(), PathBuf::from("../home/keys")] {
             symlink(target, &out).unwrap();
             let run = holder.run(&project, &script);
-            assert!(!keys.join("free").exists(), "{rung:?} {holder:?} {run}");
+            assert!(!keys.join("free").exists(), "{backend:?} {holder:?} {run}");
             assert!(
                 count(&run, &["a command could have made it"]) > 0,
-                "{rung:?} {holder:?} {run}"
+                "{backend:?} {holder:?} {run}"
             );
             fs::remove_file(&out).unwrap();
         }

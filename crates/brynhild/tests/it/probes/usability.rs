@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use super::world::{Door, Place, Rung, User, World, has, skip, users};
+use super::world::{Backend, Door, Place, User, World, has, skip, users};
 use super::{each_place, sections, text};
 
 /// Something that people do.
@@ -13,19 +13,19 @@ struct Work {
     /// The program that the machine needs for it.
     needs: &'static str,
     script: &'static str,
-    rungs: &'static [Rung],
+    backends: &'static [Backend],
 }
 
-const BOTH: &[Rung] = &[Rung::Bubblewrap, Rung::Landlock];
+const BOTH: &[Backend] = &[Backend::Bubblewrap, Backend::Landlock];
 /// The features that Landlock reports as missing.
-const STRONG: &[Rung] = &[Rung::Bubblewrap];
+const STRONG: &[Backend] = &[Backend::Bubblewrap];
 
 const fn work(id: &'static str, needs: &'static str, script: &'static str) -> Work {
-    Work { id, needs, script, rungs: BOTH }
+    Work { id, needs, script, backends: BOTH }
 }
 
 const fn strong(id: &'static str, needs: &'static str, script: &'static str) -> Work {
-    Work { id, needs, script, rungs: STRONG }
+    Work { id, needs, script, backends: STRONG }
 }
 
 const WORK: &[Work] = &[
@@ -137,42 +137,42 @@ fn git_finds_user_settings_in_every_sandbox() {
 #[test]
 fn everyday_commands_work_in_bubblewrap() {
     for user in users() {
-        everything_works(user, Rung::Bubblewrap);
+        everything_works(user, Backend::Bubblewrap);
     }
 }
 
 #[test]
 fn everyday_commands_work_in_landlock() {
     for user in users() {
-        everything_works(user, Rung::Landlock);
+        everything_works(user, Backend::Landlock);
     }
 }
 
-fn everything_works(user: User, rung: Rung) {
-    if !has(rung, user) {
+fn everything_works(user: User, backend: Backend) {
+    if !has(backend, user) {
         return;
     }
     let mut world = World::with_git(user);
     world.set("PY", &super::world::python());
-    let chosen: Vec<&Work> = WORK.iter().filter(|work| is_here(work, rung)).collect();
+    let chosen: Vec<&Work> = WORK.iter().filter(|work| is_here(work, backend)).collect();
     let mut all = String::new();
     for Work { id, script, .. } in &chosen {
         let _ =
             writeln!(all, "echo; echo '== {id}'\n(\n{script}\n) 2>&1 </dev/null && echo WORKED");
     }
-    let output = world.confined(Place { rung, door: Door::Run }, &all);
+    let output = world.confined(Place { backend, door: Door::Run }, &all);
     let printed = sections(&text(&output));
     let failures: Vec<String> = chosen
         .iter()
         .filter(|work| !printed.get(work.id).is_some_and(|lines| lines.contains("WORKED")))
         .map(|work| format!("{}: {:?}", work.id, printed.get(work.id)))
         .collect();
-    assert!(failures.is_empty(), "{user:?} {rung:?}:\n{}\n{output:?}", failures.join("\n"));
+    assert!(failures.is_empty(), "{user:?} {backend:?}:\n{}\n{output:?}", failures.join("\n"));
     let status = text(&world.plainly("git status --porcelain --ignored | grep '^.. \\.'"));
-    assert_eq!(status, "", "U16 {user:?} {rung:?}");
+    assert_eq!(status, "", "U16 {user:?} {backend:?}");
 }
 
-fn is_here(work: &Work, rung: Rung) -> bool {
+fn is_here(work: &Work, backend: Backend) -> bool {
     let place = |directory: &str| Path::new(directory).join(work.needs).exists();
     let has_program = match work.needs {
         "python3" => true,
@@ -182,9 +182,9 @@ fn is_here(work: &Work, rung: Rung) -> bool {
     if !has_program {
         skip(&format!("{}: {} is not installed", work.id, work.needs));
     }
-    let is_promised = work.rungs.contains(&rung);
+    let is_promised = work.backends.contains(&backend);
     if !is_promised {
-        skip(&format!("{} on {rung:?}, which says that it lacks it", work.id));
+        skip(&format!("{} on {backend:?}, which says that it lacks it", work.id));
     }
     has_program && is_promised
 }
@@ -196,7 +196,7 @@ fn cargo_works_offline_with_a_read_only_home() {
     let Some(home) = home.filter(|home| home.join(".cargo/registry/cache").is_dir()) else {
         return skip("cargo: no toolchain in the home directory of the user who runs the tests");
     };
-    for rung in BOTH.iter().copied().filter(|rung| has(*rung, User::Same)) {
+    for backend in BOTH.iter().copied().filter(|backend| has(*backend, User::Same)) {
         let world = World::new(User::Same);
         // Landlock cannot have it vanish where it holds a token, and cargo wants to read it.
         fs::remove_file(world.home.join(".cargo/config.toml")).unwrap();
@@ -210,12 +210,15 @@ fn cargo_works_offline_with_a_read_only_home() {
         .unwrap();
         let script = "cargo run -q --offline && cargo test -q --offline";
         let output = world
-            .command(Place { rung, door: Door::Run }, script)
+            .command(Place { backend, door: Door::Run }, script)
             .env("PATH", format!("{}/.cargo/bin:/usr/bin:/bin", home.display()))
             .env("CARGO_HOME", home.join(".cargo"))
             .env("RUSTUP_HOME", home.join(".rustup"))
             .output()
             .unwrap();
-        assert!(output.status.success() && text(&output).contains("built"), "{rung:?}: {output:?}");
+        assert!(
+            output.status.success() && text(&output).contains("built"),
+            "{backend:?}: {output:?}"
+        );
     }
 }

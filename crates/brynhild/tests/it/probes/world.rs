@@ -1,5 +1,5 @@
 //! A world to attack: a home with secrets, a workspace, a host beside it; and the ways to run a
-//! script in it, plainly and through the program, for each user and on each rung.
+//! script in it, plainly and through the program, for each user and on each backend.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +26,7 @@ pub(super) enum User {
 
 /// By which confinement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rung {
+pub(super) enum Backend {
     Bubblewrap,
     Landlock,
 }
@@ -41,7 +41,7 @@ pub(super) enum Door {
 /// The place in which a script runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    pub(super) rung: Rung,
+    pub(super) backend: Backend,
     pub(super) door: Door,
 }
 
@@ -184,12 +184,12 @@ impl World {
                 [words.map(str::to_owned).as_slice(), &[input]].concat()
             }
         };
-        self.program(place.rung, &words)
+        self.program(place.backend, &words)
     }
 
-    /// The program with these arguments, on `rung`.
-    pub(super) fn program(&self, rung: Rung, words: &[String]) -> Command {
-        let mut line = without(rung);
+    /// The program with these arguments, on `backend`.
+    pub(super) fn program(&self, backend: Backend, words: &[String]) -> Command {
+        let mut line = without(backend);
         line.extend(self.as_user());
         let leak = format!("{}; exec \"$@\"", self.leak());
         line.extend(["/bin/bash", "-c", &leak, "bash"].map(str::to_owned));
@@ -308,17 +308,17 @@ pub(super) fn users() -> Vec<User> {
     vec![User::Same]
 }
 
-/// Returns true if `rung` works here for `user`; prints a notice if not.
-pub(super) fn has(rung: Rung, user: User) -> bool {
+/// Returns true if `backend` works here for `user`; prints a notice if not.
+pub(super) fn has(backend: Backend, user: User) -> bool {
     let world = World::new(user);
     let words = ["sandbox", "doctor", "--json"].map(str::to_owned);
-    let output = world.program(rung, &words).output().unwrap();
+    let output = world.program(backend, &words).output().unwrap();
     let reports: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-    let name = format!("{rung:?}").to_lowercase();
-    let is_chosen = |report: &Value| report["rung"] == *name && report["chosen"] == true;
+    let name = format!("{backend:?}").to_lowercase();
+    let is_chosen = |report: &Value| report["backend"] == *name && report["chosen"] == true;
     let has = reports.as_array().is_some_and(|reports| reports.iter().any(is_chosen));
     if !has {
-        skip(&format!("{rung:?} as {user:?}: {}", String::from_utf8_lossy(&output.stderr)));
+        skip(&format!("{backend:?} as {user:?}: {}", String::from_utf8_lossy(&output.stderr)));
     }
     has
 }
@@ -334,11 +334,11 @@ pub(super) fn python() -> String {
     found.expect("the tests need a system-wide python3").to_owned()
 }
 
-/// The arguments that hide sandboxes stronger than `rung`.
-fn without(rung: Rung) -> Vec<String> {
+/// The arguments that hide sandboxes stronger than `backend`.
+fn without(backend: Backend) -> Vec<String> {
     const HIDE: &str = "for f in /usr/bin/bwrap /bin/bwrap /usr/local/bin/bwrap; do \
                         [ ! -e $f ] || mount --bind /dev/null $f || exit 125; done; exec \"$@\"";
-    if rung == Rung::Bubblewrap {
+    if backend == Backend::Bubblewrap {
         return Vec::new();
     }
     let mut words = vec!["/usr/bin/unshare", "--mount"];

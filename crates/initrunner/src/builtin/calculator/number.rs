@@ -175,7 +175,7 @@ fn floor_division(a: &BigInt, b: &BigInt) -> (BigInt, BigInt) {
     }
 }
 
-/// The same for floats, as CPython computes it.
+/// The variant for floats, as CPython computes it.
 fn float_division(a: f64, b: f64) -> (f64, f64) {
     let mut remainder = a % b;
     let mut quotient = (a - remainder) / b;

@@ -4,15 +4,15 @@ use testkit::Project;
 
 /// A kind of sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rung {
+pub(crate) enum Backend {
     Bubblewrap,
     Landlock,
 }
 
-impl Rung {
+impl Backend {
     /// The sandboxes of this machine; prints a notice for missing ones.
     pub(crate) fn here() -> Vec<Self> {
-        [Self::Bubblewrap, Self::Landlock].into_iter().filter(|rung| rung.is_here()).collect()
+        [Self::Bubblewrap, Self::Landlock].into_iter().filter(|backend| backend.is_here()).collect()
     }
 
     /// A project in which no stronger sandbox is found.
@@ -20,7 +20,7 @@ impl Rung {
         match self {
             Self::Bubblewrap => crate::project(),
             Self::Landlock => {
-                let hides = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/rungs/landlock.sh");
+                let hides = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/backends/landlock.sh");
                 Project::with_binary(hides).env("SHIPPED", env!("CARGO_BIN_EXE_brynhild"))
             }
         }
@@ -31,7 +31,7 @@ impl Rung {
         let reports: serde_json::Value = serde_json::from_str(&run.stdout).unwrap_or_default();
         let name = format!("{self:?}").to_lowercase();
         let is_it =
-            |report: &serde_json::Value| report["rung"] == *name && report["chosen"] == true;
+            |report: &serde_json::Value| report["backend"] == *name && report["chosen"] == true;
         let is_here = reports.as_array().is_some_and(|reports| reports.iter().any(is_it));
         if !is_here {
             crate::crashes::skip(&format!("{self:?}: {}", run.stderr));
