@@ -301,7 +301,7 @@ pub fn judge_prompt(prompt: &str, output: &str, criteria: &[String]) -> String {
 }
 
 /// The number of criteria that a judge's reply says are met. What it does not mention is not met.
-fn passed_criteria(reply: &str, criteria: &[String]) -> usize {
+pub(crate) fn passed_criteria(reply: &str, criteria: &[String]) -> usize {
     let json =
         reply.find('{').zip(reply.rfind('}')).and_then(|(start, end)| reply.get(start..=end));
     let value: Value = json.and_then(|it| serde_json::from_str(it).ok()).unwrap_or_default();

@@ -11,6 +11,7 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,7 +24,10 @@ pub(crate) use fields::Fields;
 pub(crate) use ingest_settings::{ChunkStrategy, SearchStrategy};
 pub use ingest_settings::{EmbeddingSettings, IngestSettings};
 pub use memory_settings::{Consolidation, Interval, MemorySettings};
-pub(crate) use shape::{VERSION, tools as tool_entries};
+pub(crate) use shape::{
+    COMPOSED, METADATA, NAME_RULE, VERSION, is_enveloped, is_name, read as read_document,
+    tools as tool_entries,
+};
 
 const FILE_LIMIT: u64 = 1 << 20;
 const MOST_FILES: usize = 1000;
@@ -32,7 +36,10 @@ const MOST_FILES: usize = 1000;
 pub struct Role {
     pub name: String,
     pub description: String,
+    pub tags: Vec<String>,
     pub file: PathBuf,
+    /// Environment variables of this role alone.
+    pub environment: BTreeMap<String, String>,
     /// The system prompt, with places for variables.
     pub prompt: String,
     pub model: ModelWish,
@@ -70,6 +77,13 @@ pub struct ModelWish {
     pub api_key_env: Option<String>,
     pub temperature: Option<f64>,
     pub max_tokens: Option<u64>,
+}
+
+impl ModelWish {
+    /// Reads `provider:name`, or a name alone.
+    pub fn from_text(text: &str) -> Self {
+        Fields::default().model(Some(&text.into()))
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -157,13 +171,7 @@ pub fn locate(path: &Path) -> Result<PathBuf, String> {
     if let Some(usual) = usual.into_iter().find(|file| file.is_file()) {
         return Ok(usual);
     }
-    let mut entries = Vec::new();
-    for entry in path.read_dir().map_err(|error| error.to_string())?.take(MOST_FILES) {
-        entries.push(entry.map_err(|error| error.to_string())?.path());
-    }
-    entries.sort();
-    let is_yaml = |file: &PathBuf| file.extension().is_some_and(|it| it == "yaml" || it == "yml");
-    let mut roles = entries.into_iter().filter(is_yaml);
+    let mut roles = yaml_files(path)?.into_iter();
     match (roles.next(), roles.next()) {
         (Some(only), None) => Ok(only),
         (Some(_), Some(_)) => Err(format!("{} has several YAML files; name one", path.display())),
@@ -171,15 +179,29 @@ pub fn locate(path: &Path) -> Result<PathBuf, String> {
     }
 }
 
+pub(crate) fn yaml_files(directory: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut files = Vec::new();
+    for entry in directory.read_dir().map_err(|error| error.to_string())?.take(MOST_FILES) {
+        files.push(entry.map_err(|error| error.to_string())?.path());
+    }
+    files.sort();
+    files.retain(|file| file.extension().is_some_and(|it| it == "yaml" || it == "yml"));
+    Ok(files)
+}
+
 pub fn read(file: &Path) -> Reading {
-    let text = match read_text(file) {
-        Ok(text) => text,
-        Err(what) => return unreadable(&what),
-    };
-    match yaml::value(&text) {
-        Ok(Value::Object(document)) => shape::read(&document, file),
-        Ok(_) => unreadable("the file is no mapping of keys"),
-        Err(error) => unreadable(&format!("line {}: {}", error.line, error.message)),
+    match document(file) {
+        Ok(document) => read_document(&document, file),
+        Err(what) => unreadable(&what),
+    }
+}
+
+/// Reads the keys of a file.
+pub(crate) fn document(file: &Path) -> Result<Map<String, Value>, String> {
+    match yaml::value(&read_text(file)?) {
+        Ok(Value::Object(document)) => Ok(document),
+        Ok(_) => Err(String::from("the file is no mapping of keys")),
+        Err(error) => Err(format!("line {}: {}", error.line, error.message)),
     }
 }
 

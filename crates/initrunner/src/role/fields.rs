@@ -143,7 +143,7 @@ impl Fields {
         texts
     }
 
-    pub(super) fn model(&mut self, value: Option<&Value>) -> ModelWish {
+    pub(crate) fn model(&mut self, value: Option<&Value>) -> ModelWish {
         let fields = match value {
             None | Some(Value::Null) => return ModelWish::default(),
             Some(Value::String(text)) => {
@@ -293,7 +293,7 @@ impl Fields {
         Some(Duration::from_secs_f64(seconds))
     }
 
-    fn number(
+    pub(crate) fn number(
         &mut self,
         from: &Map<String, Value>,
         path: &str,
@@ -316,7 +316,11 @@ impl Fields {
         let value = from.get(last(path)).filter(|value| !value.is_null())?;
         let number = value.as_u64().filter(|number| (least..=most).contains(number));
         if number.is_none() {
-            self.error(path, format!("it is no whole number of at least {least}"));
+            let range = match most {
+                u64::MAX => format!("of at least {least}"),
+                most => format!("from {least} to {most}"),
+            };
+            self.error(path, format!("it is no whole number {range}"));
         }
         number
     }

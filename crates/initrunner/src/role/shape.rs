@@ -10,7 +10,7 @@ use super::import_rules;
 use super::{Finding, IngestSettings, MemorySettings, Reading, Role, Severity, ToolEntry};
 use crate::variables;
 
-const METADATA: &[&str] = &[
+pub(crate) const METADATA: &[&str] = &[
     "name",
     "description",
     "tags",
@@ -50,7 +50,7 @@ const UNSUPPORTED: &[&str] = &[
     "daemon",
 ];
 
-const COMPOSED: &[&str] = &[
+pub(crate) const COMPOSED: &[&str] = &[
     "agents",
     "run",
     "debate",
@@ -61,9 +61,9 @@ const COMPOSED: &[&str] = &[
     "durability",
 ];
 
-pub(super) fn read(document: &Map<String, Value>, file: &Path) -> Reading {
+pub(crate) fn read(document: &Map<String, Value>, file: &Path) -> Reading {
     let mut fields = Fields::default();
-    let role = if document.contains_key("apiVersion") || document.contains_key("spec") {
+    let role = if is_enveloped(document) {
         envelope(document, &mut fields)
     } else {
         flat(document, &mut fields)
@@ -74,6 +74,10 @@ pub(super) fn read(document: &Map<String, Value>, file: &Path) -> Reading {
     Reading { role: role.filter(|_| is_sound), findings }
 }
 
+pub(crate) fn is_enveloped(document: &Map<String, Value>) -> bool {
+    document.contains_key("apiVersion") || document.contains_key("spec")
+}
+
 fn envelope(document: &Map<String, Value>, fields: &mut Fields) -> Option<Role> {
     let kind = document.get("kind").and_then(Value::as_str).unwrap_or("Agent");
     match kind {
@@ -82,8 +86,12 @@ fn envelope(document: &Map<String, Value>, fields: &mut Fields) -> Option<Role> 
             fields.error("kind", "`kind: Compose` is called `kind: Flow`");
             return None;
         }
+        "Team" | "Flow" => {
+            fields.error("kind", format!("a {} {SEVERAL}", kind.to_lowercase()));
+            return None;
+        }
         other => {
-            let what = format!("`kind: {other}` is not supported; only `kind: Agent` runs");
+            let what = format!("`kind: {other}` is not supported; there are Agent, Team and Flow");
             fields.error("kind", what);
             return None;
         }
@@ -105,13 +113,14 @@ fn envelope(document: &Map<String, Value>, fields: &mut Fields) -> Option<Role> 
     if let Some(name) = &name
         && (name.len() < 2 || !is_name(name))
     {
-        fields.error("metadata.name", NAME);
+        fields.error("metadata.name", NAME_RULE);
     }
     let prompt = fields.required_text(spec, "role", "spec.");
     let role = parts(spec, fields);
     Some(Role {
         name: name.unwrap_or_default(),
         description: fields.text(metadata, "description", "metadata.").unwrap_or_default(),
+        tags: fields.texts(metadata, "tags"),
         prompt: prompt.unwrap_or_default(),
         is_enveloped: true,
         ..role
@@ -120,12 +129,12 @@ fn envelope(document: &Map<String, Value>, fields: &mut Fields) -> Option<Role> 
 
 fn flat(document: &Map<String, Value>, fields: &mut Fields) -> Option<Role> {
     if let Some(key) = document.keys().find(|key| COMPOSED.contains(&key.as_str())) {
-        fields.error(key, "roles of several agents are not supported");
+        fields.error(key, format!("a document with this key {SEVERAL}"));
         return None;
     }
     let name = fields.required_text(document, "name", "");
     if name.as_ref().is_some_and(|name| !is_name(name)) {
-        fields.error("name", NAME);
+        fields.error("name", NAME_RULE);
     }
     if !["prompt", "model", "tools"].iter().any(|key| document.contains_key(*key)) {
         fields.error("", "this is no role: it has none of `prompt`, `model` and `tools`");
@@ -141,16 +150,21 @@ fn flat(document: &Map<String, Value>, fields: &mut Fields) -> Option<Role> {
     Some(Role {
         name: name.unwrap_or_default(),
         description: fields.text(document, "description", "").unwrap_or_default(),
+        tags: fields.texts(document, "tags"),
         prompt: prompt.unwrap_or_default(),
         ..role
     })
 }
 
+/// The end of an error about a document that is no single role.
+const SEVERAL: &str = "has several agents, which only `brynhild run` and `validate` take";
+
 pub(crate) const VERSION: &str = "initrunner/v1";
 
-const NAME: &str = "a name has lower-case letters, digits and hyphens, and no hyphen at its ends";
+pub(crate) const NAME_RULE: &str =
+    "a name has lower-case letters, digits and hyphens, and no hyphen at its ends";
 
-fn is_name(name: &str) -> bool {
+pub(crate) fn is_name(name: &str) -> bool {
     let inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     name.chars().all(inside) && !name.starts_with('-') && !name.ends_with('-')
 }
