@@ -3,6 +3,7 @@
 mod api;
 mod approvals;
 mod chat;
+mod composed;
 mod config;
 mod contributions;
 mod demo;
@@ -159,19 +160,26 @@ fn role_assembly(mut global: Global, args: &RunArgs) -> Result<Assembly, Problem
     global.json |= args.format == Some(RunFormat::Json);
     global.run_audit = args.run_audit();
     let (path, _) = role::words(args, &global);
-    playing(global, &path, &role::given(args)?)
+    let mut assembly = conversing(global, &path)?;
+    composed::choose(&mut assembly, &path, args)?;
+    Ok(assembly)
 }
 
 /// The assembly of a run that plays a role.
 fn playing(
-    mut global: Global,
+    global: Global,
     path: &Path,
     given: &BTreeMap<String, String>,
 ) -> Result<Assembly, Problem> {
-    global.role_file = Some(path.to_owned());
-    let mut assembly = Assembly::new(trust::settled(RunContext::for_conversation(global)?)?);
+    let mut assembly = conversing(global, path)?;
     crate::assemble::role::choose(&mut assembly, path, given)?;
     Ok(assembly)
+}
+
+/// The assembly of a run of the document at a path, before a role is chosen.
+fn conversing(mut global: Global, path: &Path) -> Result<Assembly, Problem> {
+    global.role_file = Some(path.to_owned());
+    Ok(Assembly::new(trust::settled(RunContext::for_conversation(global)?)?))
 }
 
 fn role_of(command: &Command) -> Option<&Path> {
@@ -232,8 +240,8 @@ fn dispatch(assembly: &Assembly, command: Command) -> Outcome {
     }
     match command {
         Command::Chat(args) => asynchronously(chat::run(assembly, &args)),
-        Command::Run(args) => asynchronously(role::run(assembly, &args)),
-        Command::Validate { role } => asynchronously(role::validate(assembly, &role)),
+        Command::Run(args) => asynchronously(composed::run(assembly, &args)),
+        Command::Validate { role } => asynchronously(composed::validate(assembly, &role)),
         Command::Test(args) => asynchronously(evals::run(assembly, &args)),
         Command::Memory(command) => asynchronously(memory::run(assembly, &command)),
         Command::Pending { limit } => approvals::pending(assembly, limit),

@@ -87,6 +87,12 @@ pub(crate) fn error(text: &str) {
     about("error", text);
 }
 
+/// Prints a line on the progress of a run.
+pub(crate) fn progress(text: &str) {
+    // A closed standard error is ignored.
+    let _ = writeln!(io::stderr().lock(), "{}", visible(text));
+}
+
 pub(crate) fn plugin(name: &str, text: &str) {
     about(&format!("plugin {name}"), text);
 }

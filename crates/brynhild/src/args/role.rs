@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Args, Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct RunArgs {
-    /// The role's file, or its directory
+    /// The file of a role, a team, a flow or a group, or its directory
     pub(crate) role: PathBuf,
     /// The prompt, with or without `-p` before it; standard input where there is none
     pub(crate) prompt: Vec<String>,
@@ -28,6 +29,12 @@ pub(crate) struct RunArgs {
     /// Record nothing about the run; it cannot be paused then
     #[arg(long)]
     pub(crate) no_audit: bool,
+    /// Which agent of a group runs
+    #[arg(long, value_name = "NAME", conflicts_with = "sense")]
+    pub(crate) agent: Option<String>,
+    /// Choose the agent of a group that fits the prompt
+    #[arg(long)]
+    pub(crate) sense: bool,
     /// The form of the answer
     #[arg(short = 'f', long, value_name = "FORMAT")]
     pub(crate) format: Option<RunFormat>,

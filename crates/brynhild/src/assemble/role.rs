@@ -24,6 +24,7 @@ use contract::tool::Tool;
 use files::private;
 use initrunner::auto_skill::{self, ActivateSkill};
 use initrunner::builtin::{self, RunNumber};
+use initrunner::compose::{self, ComposedReading, Document};
 use initrunner::final_result::FinalResult;
 use initrunner::memory::MemoryStore;
 use initrunner::role::{self, Finding, Guardrails, Reading, Role, Severity, ToolEntry};
@@ -76,15 +77,38 @@ pub(crate) struct OpenRole {
 /// Reads a role's file, with its skills and tools as far as that runs nothing. Errors of those are
 /// among the findings.
 pub(crate) fn examine(assembly: &Assembly, path: &Path) -> Result<(PathBuf, Reading), Problem> {
-    let file = role::locate(&assembly.environment.cwd.join(path)).map_err(|what| {
-        Problem::misuse(what).hint("name a file, or a directory with `agent.yaml` or `role.yaml`")
-    })?;
+    let file = role::locate(&assembly.environment.cwd.join(path)).map_err(not_located)?;
     let mut reading = role::read(&file);
     if let Some(role) = &reading.role {
         let findings = check(assembly, role);
         reading.findings.extend(findings);
     }
     Ok((file, reading))
+}
+
+/// Reads the document at a path, which may be one of several agents; their findings are among its own.
+pub(crate) fn open_document(assembly: &Assembly, path: &Path) -> Result<Document, Problem> {
+    let may_use = |document: &Path, file: &Path| {
+        let owner = Role { file: document.to_owned(), ..Role::default() };
+        reach::check(assembly, &owner, file)
+    };
+    let opened = compose::open(&assembly.environment.cwd.join(path), &may_use);
+    let mut document = opened.map_err(not_located)?;
+    if let Document::Composed(reading) = &mut document
+        && let ComposedReading { composed: Some(composed), findings, .. } = &mut **reading
+    {
+        for member in &composed.members {
+            findings.extend(check(assembly, &member.role).into_iter().map(|finding| Finding {
+                path: format!("agents.{}.{}", member.name, finding.path),
+                ..finding
+            }));
+        }
+    }
+    Ok(document)
+}
+
+fn not_located(what: String) -> Problem {
+    Problem::misuse(what).hint("name a file, or a directory with `agent.yaml` or `role.yaml`")
 }
 
 /// The findings about a role's skills, schema and tools.
@@ -287,6 +311,9 @@ fn take_variables(assembly: &mut Assembly, role: &Role) {
         for line in config::dotenv::parse(&text) {
             assembly.environment.variables.entry(line.name).or_insert(line.value);
         }
+    }
+    if !is_refused {
+        assembly.environment.variables.extend(role.environment.clone());
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) async fn run(assembly: &Assembly, args: &TestArgs) -> Outcome {
         role::rehearse(assembly).await?;
         None
     } else {
-        Some(Runner::new(assembly).await?)
+        Some(Runner::new(assembly))
     };
     let work: Vec<_> = suite.cases.iter().map(|case| tried(runner.as_ref(), case)).collect();
     let results: Vec<CaseResult> =

@@ -8,7 +8,7 @@ use std::time::Instant;
 use contract::event::Input;
 use initrunner::documents::Refresh;
 use initrunner::final_result;
-use initrunner::role::Severity;
+use initrunner::role::{Finding, Severity};
 use serde_json::{Value, json};
 
 use super::approvals;
@@ -27,7 +27,7 @@ use crate::frontends::verdict::{CallResult, Verdict};
 use crate::output;
 
 /// The answer of a dry run.
-const SIMULATED: &str = "[dry-run] Simulated response.";
+pub(super) const SIMULATED: &str = "[dry-run] Simulated response.";
 
 /// The role and the prompt among the arguments, in either order if `-p` is between them.
 pub(crate) fn words(args: &RunArgs, global: &Global) -> (PathBuf, Vec<String>) {
@@ -57,7 +57,9 @@ pub(crate) fn given(args: &RunArgs) -> Result<BTreeMap<String, String>, Problem>
 
 pub(crate) async fn run(assembly: &Assembly, args: &RunArgs) -> Outcome {
     let (_, said) = words(args, &assembly.global);
-    let prompt = prompt(assembly, &said).await?;
+    let missing =
+        || Problem::misuse("No prompt provided").hint("`brynhild run ROLE.yaml -p PROMPT`");
+    let prompt = prompt(assembly, &said).await?.ok_or_else(missing)?;
     if args.dry_run {
         role::rehearse(assembly).await?;
         return assembly.report(&simulated(), SIMULATED);
@@ -123,22 +125,20 @@ pub(super) fn print(
 }
 
 /// The prompt from the command line, otherwise from standard input.
-async fn prompt(run: &RunContext, said: &[String]) -> Result<String, Problem> {
+pub(super) async fn prompt(run: &RunContext, said: &[String]) -> Result<Option<String>, Problem> {
     let words = said.join(" ");
     if !words.trim().is_empty() {
-        return Ok(words);
+        return Ok(Some(words));
     }
-    let missing =
-        || Problem::misuse("No prompt provided").hint("`brynhild run ROLE.yaml -p PROMPT`");
     if run.environment.terminal.stdin {
-        return Err(missing());
+        return Ok(None);
     }
     let piped = tokio::task::spawn_blocking(prompt_source::read_stdin).await;
     let piped = piped.map_err(|error| Problem::failed(error.to_string()))??;
-    if piped.trim().is_empty() { Err(missing()) } else { Ok(piped) }
+    Ok(Some(piped).filter(|piped| !piped.trim().is_empty()))
 }
 
-fn simulated() -> Value {
+pub(super) fn simulated() -> Value {
     json!({
         "run_id": "dry-run", "output": SIMULATED, "error": null, "success": true, "tokens_in": 0,
         "tokens_out": 0, "cost_usd": null, "total_tokens": 0, "tool_calls": 0,
@@ -222,13 +222,7 @@ pub(crate) async fn validate(assembly: &Assembly, path: &Path) -> Outcome {
         "skills": role.map(|role| &role.skills),
         "findings": reading.findings,
     });
-    for finding in reading.findings.iter().filter(|_| !assembly.wants_json()) {
-        let words = format!("{shown}: {}", role::words(finding));
-        match finding.severity {
-            Severity::Error | Severity::Loss => output::error(&words),
-            Severity::Warning => output::warning(&words),
-        }
-    }
+    print_findings(assembly, &file, &reading.findings);
     let mut rows: Vec<[String; 2]> = Vec::new();
     if let Some(role) = role.filter(|_| is_valid) {
         let row = |name: &str, value: &str| [name.to_owned(), value.to_owned()];
@@ -256,4 +250,15 @@ pub(crate) async fn ingest(assembly: &Assembly, path: &Path, force: bool) -> Out
         report.summary()
     );
     assembly.report(&report, text)
+}
+
+/// Prints findings in words, unless the result is JSON and has them.
+pub(super) fn print_findings(run: &RunContext, file: &Path, findings: &[Finding]) {
+    for finding in findings.iter().filter(|_| !run.wants_json()) {
+        let words = format!("{}: {}", file.display(), role::words(finding));
+        match finding.severity {
+            Severity::Error | Severity::Loss => output::error(&words),
+            Severity::Warning => output::warning(&words),
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Runs roles without showing them: for test suites and for roles of several agents.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,6 +10,7 @@ use contract::event::Input;
 use initrunner::host::{RoleConversation, RoleRun, RoleRunner};
 use initrunner::role::Role;
 use plugins::hooks::Ask as _;
+use tokio::sync::OnceCell;
 
 use super::chat::OpenConversation;
 use super::role::RoleResult;
@@ -26,19 +28,26 @@ use crate::frontends::quiet::Quiet;
 pub(super) struct Runner<'a> {
     assembly: &'a Assembly,
     /// The model of the run itself, which answers [`RoleRunner::ask`].
-    answering: Arc<AnsweringModel>,
+    answering: OnceCell<Arc<AnsweringModel>>,
+    /// Set when a signal stops the run: no further conversation is opened.
+    pub(super) is_stopped: Cell<bool>,
 }
 
 impl<'a> Runner<'a> {
-    pub(super) async fn new(assembly: &'a Assembly) -> Result<Self, Problem> {
-        let answering = Arc::new(assemble::answering_model::answering(assembly).await?);
-        Ok(Self { assembly, answering })
+    pub(super) fn new(assembly: &'a Assembly) -> Self {
+        Self { assembly, answering: OnceCell::new(), is_stopped: Cell::new(false) }
+    }
+
+    async fn answering(&self) -> Result<&Arc<AnsweringModel>, Problem> {
+        let open =
+            || async { Ok(Arc::new(assemble::answering_model::answering(self.assembly).await?)) };
+        self.answering.get_or_try_init(open).await
     }
 
     /// Opens a conversation with the role that the run was started with.
     pub(super) async fn open_chosen(&self) -> Result<Box<dyn RoleConversation>, Problem> {
         let assembly = self.separate();
-        OpenRun::open(&assembly, Arc::clone(&self.answering)).await
+        OpenRun::open(&assembly, Arc::clone(self.answering().await?)).await
     }
 
     /// A copy of the run with plugins and a Python host of its own, which end with the conversation.
@@ -51,6 +60,9 @@ impl<'a> Runner<'a> {
 #[async_trait(?Send)]
 impl RoleRunner for Runner<'_> {
     async fn open(&self, role: Role) -> Result<Box<dyn RoleConversation>, String> {
+        if self.is_stopped.get() {
+            return Err(String::from("interrupted"));
+        }
         let mut assembly = self.separate();
         let opened = async {
             role::choose_read(&mut assembly, role)?;
@@ -61,9 +73,10 @@ impl RoleRunner for Runner<'_> {
     }
 
     async fn ask(&self, model: Option<&str>, prompt: &str) -> Result<String, String> {
-        let own = format!("{}:", self.answering.provider.name());
+        let answering = self.answering().await.map_err(|problem| problem.message())?;
+        let own = format!("{}:", answering.provider.name());
         let model = model.and_then(|model| model.strip_prefix(&own));
-        Models::new(&self.answering).ask(model, prompt).await
+        Models::new(answering).ask(model, prompt).await
     }
 }
 

@@ -12,6 +12,7 @@ mod memory;
 mod roles;
 mod runs;
 mod search;
+mod several_agents;
 mod text_tools;
 mod web;
 
