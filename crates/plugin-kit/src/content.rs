@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use files::bounded;
+use files::{bounded, private};
 
 const MOST_FILES: usize = 20_000;
 const LARGEST_FILE: u64 = 64 << 20;
@@ -65,6 +65,24 @@ pub fn copy(from: &Path, to: &Path) -> io::Result<Vec<PathBuf>> {
         fs::write(&target, read(source)?)?;
         let mode = if is_executable(source) { 0o755 } else { 0o644 };
         fs::set_permissions(&target, fs::Permissions::from_mode(mode))
+    })
+}
+
+/// Moves the directory `fresh` to `target`. A former one is moved beside `fresh`, and back if this fails.
+pub fn replace(fresh: &Path, target: &Path) -> io::Result<()> {
+    if let Some(parent) = target.parent() {
+        private::make_directory(parent)?;
+    }
+    let old = fresh.with_file_name("old");
+    let is_replaced = target.exists();
+    if is_replaced {
+        fs::rename(target, &old)?;
+    }
+    fs::rename(fresh, target).inspect_err(|_| {
+        if is_replaced {
+            // The first rename worked, so this one does: both are in the same directories.
+            drop(fs::rename(&old, target));
+        }
     })
 }
 

@@ -13,6 +13,7 @@ pub mod grants;
 pub mod installable;
 pub mod lock;
 pub mod marketplace;
+pub mod python_package;
 pub mod report;
 pub mod source;
 pub mod template;

@@ -104,6 +104,12 @@ pub fn is_name(text: &str) -> bool {
     !text.is_empty() && text.len() <= 64 && text.chars().all(is_plain) && !text.starts_with('.')
 }
 
+/// The last part of the address of a repository, without its ending.
+pub fn repository_name(url: &str) -> String {
+    let last = url.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default();
+    last.trim_end_matches(".git").to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,7 +8,7 @@ use plugin_kit::content::{self, Content};
 use plugin_kit::installable;
 use plugin_kit::lock::{Lock, LockedPlugin};
 use plugin_kit::marketplace::{KnownMarketplaces, Marketplace};
-use plugin_kit::source::{Source, UnknownSource, is_name};
+use plugin_kit::source::{Source, UnknownSource, is_name, repository_name};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
@@ -75,7 +75,7 @@ async fn install_one(assembly: &Assembly, source: Source, known: Option<&str>) -
                 .hint("pass `--yes` to replace it without a question"));
         }
     }
-    put(&staged, &target)?;
+    content::replace(&staged.directory, &target)?;
     record(&mut lock, config_dir, source, &staged)?;
     output::hint(&format!("`brynhild plugin show {name}` shows what it adds"));
     let files = staged.content.len();
@@ -120,28 +120,6 @@ async fn stage(
     Ok(Staged { name, place, directory, content, revision: fetched.revision, _scratch: scratch })
 }
 
-fn repository_name(url: &str) -> String {
-    let last = url.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default();
-    last.trim_end_matches(".git").to_owned()
-}
-
-fn put(staged: &Staged, target: &Path) -> io::Result<()> {
-    if let Some(parent) = target.parent() {
-        files::private::make_directory(parent)?;
-    }
-    let old = staged.directory.with_file_name("old");
-    let is_replaced = target.exists();
-    if is_replaced {
-        fs::rename(target, &old)?;
-    }
-    fs::rename(&staged.directory, target).inspect_err(|_| {
-        if is_replaced {
-            // The first rename worked, so this one does: both are in the same directories.
-            drop(fs::rename(&old, target));
-        }
-    })
-}
-
 fn record(lock: &mut Lock, config_dir: &Path, source: Source, staged: &Staged) -> io::Result<()> {
     let locked = LockedPlugin {
         source,
@@ -170,7 +148,7 @@ async fn install_frozen(assembly: &Assembly) -> Outcome {
         }
         let staged = stage(assembly, &locked.source, locked.revision.as_deref()).await?;
         check(name, &locked.content, &staged.content)?;
-        put(&staged, &target)?;
+        content::replace(&staged.directory, &target)?;
     }
     let count = lock.plugins.len();
     assembly.report(&json!({"plugins": count}), "What is installed matches plugins.lock.")

@@ -3,9 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use plugin_kit::content::{self, Content};
+use plugin_kit::content;
 use plugin_kit::lock::{Lock, LockedPlugin};
-use plugin_kit::source::{Source, is_name};
+use plugin_kit::python_package;
+use plugin_kit::source::Source;
 use plugins::entry_points;
 use serde_json::json;
 
@@ -15,7 +16,8 @@ use crate::exit::{Outcome, Problem};
 use crate::output;
 
 pub(super) async fn install(assembly: &Assembly, package: &str) -> Outcome {
-    let name = package_name(package)?;
+    let name = python_package::name(package)
+        .ok_or_else(|| Problem::misuse(format!("{package:?} names no package")))?;
     let place = Path::new(entry_points::PLUGIN_PACKAGES).join(&name);
     let directory = assembly.config_dir()?.join(&place);
     let mut lock = Lock::read(assembly.config_dir()?)?;
@@ -33,9 +35,9 @@ pub(super) async fn install(assembly: &Assembly, package: &str) -> Outcome {
     let count = packages.len();
     let locked = LockedPlugin {
         source: Source::Pip(package.to_owned()),
-        revision: version(&packages, &name),
+        revision: python_package::version(&packages, &name),
         directory: place,
-        content: hash(&packages),
+        content: python_package::hash(&packages),
         packages,
     };
     lock.plugins.insert(name.clone(), locked);
@@ -78,7 +80,7 @@ pub(super) async fn install_frozen(
         wanted.extend(locked.packages.iter().map(String::as_str));
         pip(assembly, &directory, &wanted).await?
     };
-    if hash(&found) == locked.content {
+    if python_package::hash(&found) == locked.content {
         return Ok(());
     }
     Err(Problem::failed(format!("the packages of {name} differ from plugins.lock"))
@@ -127,32 +129,4 @@ async fn interpreter(assembly: &Assembly) -> Result<(String, Vec<PathBuf>), Prob
         Some((program, directories)) => (program.display().to_string(), directories),
         None => ("python3".to_owned(), Vec::new()),
     })
-}
-
-/// The name of a package without its version, extras and directory.
-fn package_name(package: &str) -> Result<String, Problem> {
-    let end = package.find(['<', '>', '=', '!', '~', '[', ';', '@']).unwrap_or(package.len());
-    let name = package[..end].trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    let name = if is_wheel(name) { name.split('-').next().unwrap_or(name) } else { name };
-    let name = name.to_lowercase().replace('_', "-");
-    if is_name(&name) {
-        return Ok(name);
-    }
-    Err(Problem::misuse(format!("{package:?} names no package")))
-}
-
-fn is_wheel(name: &str) -> bool {
-    Path::new(name).extension().is_some_and(|it| it == "whl")
-}
-
-fn version(packages: &[String], name: &str) -> Option<String> {
-    let mut all = packages.iter().filter_map(|line| line.split_once("=="));
-    let is_meant = |found: &str| found.to_lowercase().replace('_', "-") == name;
-    all.find(|(found, _)| is_meant(found)).map(|(_, version)| version.to_owned())
-}
-
-fn hash(packages: &[String]) -> String {
-    let content: Content =
-        packages.iter().map(|line| (PathBuf::from(line), String::new())).collect();
-    content::hash(&content)
 }
