@@ -1,11 +1,13 @@
 //! `plugins.lock`: the plugins that were installed, from where, and the hash of their content.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use contract::tool::ToolSpec;
 use files::private::{self, Durability};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::source::Source;
 
@@ -32,6 +34,21 @@ pub struct LockedPlugin {
     /// The packages with versions that were installed with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub packages: Vec<String>,
+    /// The hashes of the tools of its MCP servers, by server. One that never started has none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub servers: BTreeMap<String, String>,
+}
+
+/// One hash over the names, descriptions and schemas of tools, in any order.
+pub fn tools_hash<'a>(tools: impl IntoIterator<Item = &'a ToolSpec>) -> String {
+    let line = |tool: &ToolSpec| {
+        let mut value = json!([tool.name, tool.description, tool.input_schema]);
+        value.sort_all_objects();
+        value.to_string()
+    };
+    let lines: BTreeSet<String> = tools.into_iter().map(line).collect();
+    let text = lines.into_iter().collect::<Vec<_>>().join("\n");
+    blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
 }
 
 impl Default for Lock {
@@ -79,6 +96,7 @@ mod tests {
             directory: "plugins/a".into(),
             content: "c".into(),
             packages: Vec::new(),
+            servers: BTreeMap::from([("plugin:a:s".into(), "h".into())]),
         };
         lock.plugins.insert("a".into(), plugin);
         lock.write(directory.path()).unwrap();

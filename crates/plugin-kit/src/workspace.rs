@@ -8,6 +8,21 @@ use std::path::{Path, PathBuf};
 /// The files that every project of a plugin's tests begins with.
 pub const PROJECT_FILES: &str = "tests/project";
 
+/// Environment variables that tests see. Keys of providers and settings are not among them.
+pub const VARIABLES: [&str; 11] = [
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "LOGNAME",
+    "BRYNHILD_SITE_CONFIG",
+    "PIP_NO_INDEX",
+];
+
 /// A temporary directory with a project and a home, deleted when it is dropped.
 pub struct Workspace {
     root: PathBuf,

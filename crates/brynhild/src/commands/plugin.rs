@@ -8,6 +8,7 @@ mod install;
 mod new;
 mod packages;
 mod parts;
+mod servers;
 mod testing;
 
 use std::path::{Path, PathBuf};

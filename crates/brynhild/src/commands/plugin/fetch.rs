@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use contract::sandbox::{Access, Channel, Limits, Network, Profile, Spawn, Stdin};
+use plugin_kit::fetch_settings::{CLONE, SETTINGS, VARIABLES};
 use plugin_kit::source::Source;
 use plugins::process;
 use tempfile::TempDir;
@@ -18,28 +19,6 @@ use crate::exit::Problem;
 
 const TIME: Duration = Duration::from_mins(10);
 const OUTPUT_LIMIT: usize = 1 << 20;
-/// Files of the home that git and npm read for addresses and credentials.
-const SETTINGS: [&str; 7] =
-    [".gitconfig", ".config/git", ".git-credentials", ".netrc", ".ssh", ".npmrc", ".config/pip"];
-/// Variables with which package managers find their servers.
-const VARIABLES: [&str; 10] = [
-    "SSH_AUTH_SOCK",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "NO_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
-    "SSL_CERT_FILE",
-    "PIP_INDEX_URL",
-    "NPM_CONFIG_REGISTRY",
-];
-
-/// Clones `$1` into the private temporary directory, prints the commit `$2`, and packs its files. A
-/// repository in a lasting directory would be moved away by the sandbox, for its hooks and settings.
-const CLONE: &str = "git clone --quiet --bare -- \"$1\" /tmp/repository && \
-    git --git-dir=/tmp/repository rev-parse --verify \"$2\" && \
-    git --git-dir=/tmp/repository archive --output=files.tar \"$2\"";
 
 /// A fetched plugin. Its files are deleted when this is dropped.
 pub(super) struct Fetched {

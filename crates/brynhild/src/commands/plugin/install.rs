@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use super::fetch::{self, Fetched};
 use super::packages;
+use super::servers::{self, OnChange};
 use crate::args::{MarketplaceCommand, PluginInstallArgs};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
@@ -64,6 +65,7 @@ async fn install_one(assembly: &Assembly, source: Source, known: Option<&str>) -
         "revision": staged.revision, "changed_files": changes.len()});
     if changes.is_empty() {
         record(&mut lock, config_dir, source, &staged)?;
+        servers::review(assembly, name, known.map(|_| OnChange::Ask)).await?;
         return assembly.report(&data, format!("{name} is up to date."));
     }
     if !before.is_empty() {
@@ -77,6 +79,7 @@ async fn install_one(assembly: &Assembly, source: Source, known: Option<&str>) -
     }
     content::replace(&staged.directory, &target)?;
     record(&mut lock, config_dir, source, &staged)?;
+    servers::review(assembly, name, known.map(|_| OnChange::Ask)).await?;
     output::hint(&format!("`brynhild plugin show {name}` shows what it adds"));
     let files = staged.content.len();
     assembly.report(&data, format!("Installed {name} in {} (files: {files})", target.display()))
@@ -127,6 +130,7 @@ fn record(lock: &mut Lock, config_dir: &Path, source: Source, staged: &Staged) -
         directory: staged.place.clone(),
         content: content::hash(&staged.content),
         packages: Vec::new(),
+        servers: lock.plugins.remove(&staged.name).map(|it| it.servers).unwrap_or_default(),
     };
     lock.plugins.insert(staged.name.clone(), locked);
     lock.write(config_dir)
@@ -144,11 +148,14 @@ async fn install_frozen(assembly: &Assembly) -> Outcome {
         let target = config_dir.join(&locked.directory);
         if target.exists() {
             check(name, &locked.content, &content::content(&target)?)?;
-            continue;
+        } else {
+            let staged = stage(assembly, &locked.source, locked.revision.as_deref()).await?;
+            check(name, &locked.content, &staged.content)?;
+            content::replace(&staged.directory, &target)?;
         }
-        let staged = stage(assembly, &locked.source, locked.revision.as_deref()).await?;
-        check(name, &locked.content, &staged.content)?;
-        content::replace(&staged.directory, &target)?;
+        if !locked.servers.is_empty() {
+            servers::review(assembly, name, Some(OnChange::Refuse)).await?;
+        }
     }
     let count = lock.plugins.len();
     assembly.report(&json!({"plugins": count}), "What is installed matches plugins.lock.")

@@ -1,6 +1,7 @@
 //! Plugins that are Python packages. Each gets a virtual environment of its own; the user's Python is
 //! not changed.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use plugin_kit::content;
@@ -39,6 +40,7 @@ pub(super) async fn install(assembly: &Assembly, package: &str) -> Outcome {
         directory: place,
         content: python_package::hash(&packages),
         packages,
+        servers: BTreeMap::new(),
     };
     lock.plugins.insert(name.clone(), locked);
     lock.write(assembly.config_dir()?)?;

@@ -13,7 +13,7 @@ use contract::event::{Event, Input};
 use contract::tool::BUILTIN;
 use plugin_kit::case::{self, Case, CaseError, Played, Player};
 use plugin_kit::report::{self, TestResult};
-use plugin_kit::workspace::Workspace;
+use plugin_kit::workspace::{self, Workspace};
 use plugin_kit::{example, golden};
 use plugins::manifest;
 
@@ -32,21 +32,6 @@ use crate::environment::Terminal;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::View;
 use crate::output;
-
-/// Variables that tests see. Keys of providers and settings are not among them.
-const VARIABLES: [&str; 11] = [
-    "PATH",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "TERM",
-    "TMPDIR",
-    "TZ",
-    "USER",
-    "LOGNAME",
-    "BRYNHILD_SITE_CONFIG",
-    "PIP_NO_INDEX",
-];
 
 pub(super) async fn run(assembly: &Assembly, args: &PluginTestArgs) -> Outcome {
     let shown = args.directory.display().to_string();
@@ -279,7 +264,7 @@ pub(super) fn stage(
     global: Global,
 ) -> Result<Assembly, Problem> {
     let mut environment = assembly.environment.clone();
-    environment.variables.retain(|name, _| VARIABLES.contains(&name.as_str()));
+    environment.variables.retain(|name, _| workspace::VARIABLES.contains(&name.as_str()));
     for (name, path) in [("HOME", workspace.home()), ("BRYNHILD_PROJECT_ROOT", workspace.project())]
     {
         environment.variables.insert(name.to_owned(), path.display().to_string());

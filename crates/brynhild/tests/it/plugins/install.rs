@@ -84,6 +84,45 @@ fn frozen_install_restores_and_compares() {
 }
 
 #[test]
+fn lock_covers_the_tools_of_servers() {
+    let project = project();
+    run(&project, &["new", "greeter", "--kind", "mcp"]).success();
+    // What it offers depends on a file that is no part of the locked content.
+    let description = "open(f).read() if __import__('os').path.exists(f) else 'Old words'";
+    let server = project.read("greeter/server.py");
+    let old = "\"description\": \"Make a greeting for somebody\"";
+    assert!(server.contains(old), "{server}");
+    let server = server.replace(old, &format!("\"description\": {description}"));
+    let server =
+        server.replacen("GREET =", "f = __file__.replace('server.py', 'venv/f')\nGREET =", 1);
+    project.file("greeter/server.py", server);
+    run(&project, &["install", "./greeter"]).success();
+    let lock = || fs::read_to_string(project.config_directory().join("plugins.lock")).unwrap();
+    assert!(!lock().contains("plugin:greeter:greeter"), "an install starts no server");
+    run(&project, &["update", "greeter"]).success();
+    let first = lock();
+    assert!(first.contains("\"plugin:greeter:greeter\": \""), "{first}");
+    run(&project, &["install", "--frozen"]).success();
+    assert_eq!(lock(), first);
+
+    write(&installed(&project, "greeter").join("venv/f"), "New words");
+    let refused = run(&project, &["install", "--frozen"]);
+    let message = "the tools of plugin:greeter:greeter differ from plugins.lock";
+    assert!(refused.code(1).stderr.contains(message), "{refused}");
+    let asked = run(&project, &["update", "greeter"]);
+    assert!(asked.code(3).stdout.contains("~ tools of plugin:greeter:greeter"), "{asked}");
+    assert!(
+        asked.stdout.contains("- Old words") && asked.stdout.contains("+ New words"),
+        "{asked}"
+    );
+    assert!(asked.stderr.contains("are not used"), "{asked}");
+    assert_eq!(lock(), first);
+    run(&project, &["update", "greeter", "--yes"]).success();
+    assert_ne!(lock(), first);
+    run(&project, &["install", "--frozen"]).success();
+}
+
+#[test]
 fn marketplace_entry_can_define_the_plugin() {
     let project = project();
     let shop = project.home().join("shop");
