@@ -37,7 +37,7 @@ pub(crate) async fn run(assembly: &Assembly, command: &PluginCommand) -> Outcome
     match command {
         PluginCommand::New(args) => new::run(assembly, args),
         PluginCommand::Test(args) => testing::run(assembly, args).await,
-        PluginCommand::Bench { directory } => bench::run(assembly, directory).await,
+        PluginCommand::Bench { directory } => Box::pin(bench::run(assembly, directory)).await,
         PluginCommand::Dev(args) => dev::run(assembly, args).await,
         PluginCommand::Install(args) => install::install(assembly, args).await,
         PluginCommand::Update { name } => install::update(assembly, name.as_deref()).await,
