@@ -212,6 +212,7 @@ pub(super) fn open(
     let made = |agent: Agent| {
         let tool = Delegate {
             spec: spec((&agent.name, &agent.description), role).into(),
+            role: role.name.clone(),
             agent,
             workplace: Arc::clone(&workplace),
         };
@@ -239,9 +240,9 @@ fn spec((agent, description): (&str, &str), role: &Role) -> ToolSpec {
     let usable = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
     let name: String = agent.chars().map(usable).collect();
     let about = if description.is_empty() {
-        format!("Hand a task to the agent {agent} and return its answer.")
+        format!("Delegate task to the {agent} agent")
     } else {
-        format!("Hand a task to the agent {agent}: {description}")
+        description.to_owned()
     };
     ToolSpec {
         name: format!("delegate_to_{name}"),
@@ -270,18 +271,35 @@ fn spec((agent, description): (&str, &str), role: &Role) -> ToolSpec {
 
 struct Delegate {
     spec: Arc<ToolSpec>,
+    /// The name of the role that delegates.
+    role: String,
     agent: Agent,
     workplace: Arc<Workplace>,
 }
 
 impl Delegate {
     async fn delegated(&self, prompt: String) -> Result<ToolOutput, ToolError> {
-        let most = self.workplace.max_depth;
-        if Parent::current().is_some_and(|parent| parent.depth() >= most) {
-            let words = format!("the depth of delegation ({most}) is reached");
-            return Ok(ToolOutput::failure(words));
+        let (most, name) = (self.workplace.max_depth, &self.agent.name);
+        let Some(parent) = Parent::current() else {
+            return Err(ToolError::Broken("agents work within a conversation only".to_owned()));
+        };
+        if parent.depth() >= most {
+            let (depth, role) = (parent.depth() + 1, &self.role);
+            return Ok(ToolOutput::failure(format!(
+                "Delegation depth {depth} exceeds max_depth {most} (chain: {role} -> {name})"
+            )));
         }
-        self.workplace.hand_on(&self.agent, prompt).await
+        match self.workplace.reported(&parent, &self.agent, prompt).await {
+            Ok(reported) => reported.map(|mut output| {
+                output.error = output.error.map(|why| format!("Agent '{name}' failed: {why}"));
+                output
+            }),
+            Err(why) => {
+                let path = self.agent.path().map(|path| path.display().to_string());
+                let path = path.unwrap_or_else(|| name.clone());
+                Ok(ToolOutput::failure(format!("Failed to load agent from {path}: {why}")))
+            }
+        }
     }
 }
 

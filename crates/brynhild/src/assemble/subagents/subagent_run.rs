@@ -132,13 +132,21 @@ impl Workplace {
             let text = "agents may not hand work on here (`agents.max_depth`): do it yourself";
             return Ok(ToolOutput::failure(text));
         }
-        match self.send(&parent, agent, prompt).await {
-            Ok(ended) => report(&agent.name, ended),
-            Err(why) => {
-                let text = format!("the agent {} cannot begin: {why}", agent.name);
-                Ok(ToolOutput::failure(text))
-            }
-        }
+        self.reported(&parent, agent, prompt).await.unwrap_or_else(|why| {
+            let text = format!("the agent {} cannot begin: {why}", agent.name);
+            Ok(ToolOutput::failure(text))
+        })
+    }
+
+    /// The result of delegated work; the outer error says why the agent cannot begin.
+    pub(crate) async fn reported(
+        &self,
+        parent: &Parent,
+        agent: &Agent,
+        prompt: String,
+    ) -> Result<Result<ToolOutput, ToolError>, String> {
+        let ended = self.send(parent, agent, prompt).await?;
+        Ok(report(&agent.name, ended))
     }
 
     pub(crate) async fn send(

@@ -114,7 +114,8 @@ fn failed_delegation_is_reported() {
     project.file("role.yaml", role("loop", &json!([entry])));
     project.brynhild(&["run", "role.yaml", "-p", "x"]).success();
     let third = &model.chats()[2].text;
-    assert!(third.contains("[DELEGATION ERROR] the depth of delegation (1) is reached"), "{third}");
+    let wanted = "[DELEGATION ERROR] Delegation depth 2 exceeds max_depth 1 (chain: loop -> self)";
+    assert!(third.contains(wanted), "{third}");
     let lone = exec(&project, "delegate_to_self", &json!({"prompt": "x"}));
     lone.code(1);
     for (mode, wanted) in [
@@ -146,7 +147,10 @@ fn late_agent_is_ended_and_its_conversation_closed() {
     let run = project.brynhild(&["run", "role.yaml", "-p", "x", "--yes"]);
     assert_eq!(run.success().stdout.trim(), "It did not.");
     let last = &model.chats()[2].text;
-    assert!(last.contains("[DELEGATION ERROR] the agent slow was stopped"), "{last}");
+    assert!(
+        last.contains("[DELEGATION ERROR] Agent 'slow' failed: the agent slow was stopped"),
+        "{last}"
+    );
     assert!(last.contains("timeout_seconds (1 s)"), "{last}");
 }
 

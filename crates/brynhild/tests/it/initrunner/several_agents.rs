@@ -125,6 +125,21 @@ fn failed_team_has_exit_code_1() {
 }
 
 #[test]
+fn interrupt_stops_all_members() {
+    let model = ModelServer::respond_with(|_| Reply::text("late").withhold());
+    let project = project_with(&model);
+    project.file("roles/editor.yaml", EDITOR);
+    for (strategy, begun) in [("parallel", 2), ("sequential", 3)] {
+        project.file("team.yaml", TEAM.replace("sequential", strategy));
+        let running = project.command(&["run", "team.yaml", "-p", "News?"]).stdin("").spawn();
+        model.wait_for_stalls(begun);
+        running.interrupt();
+        running.wait().code(130);
+        assert_eq!(model.chats().len(), begun, "{strategy}");
+    }
+}
+
+#[test]
 fn environment_belongs_to_its_member_alone() {
     let model = ModelServer::respond_with(named);
     let project = project_with(&model);
