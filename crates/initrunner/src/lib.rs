@@ -1,7 +1,6 @@
 //! Roles as InitRunner writes them: their files, their built-in tools, and the agents of other
 //! programs that they delegate to. The program provides processes and HTTP through [`host`].
 
-pub mod audit;
 pub mod auto_skill;
 pub mod builtin;
 pub mod compose;

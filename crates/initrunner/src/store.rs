@@ -95,11 +95,7 @@ pub(crate) fn scaled<T>(hits: Vec<(T, f64)>) -> Vec<(T, f64)> {
 
 /// The time in UTC, as the stores have it.
 pub(crate) fn now() -> String {
-    time_text(jiff::Timestamp::now())
-}
-
-pub(crate) fn time_text(time: jiff::Timestamp) -> String {
-    time.strftime("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string()
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string()
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ use contract::policy::Mode;
 use contract::sandbox::{Access, Confinement, Limits, Network, Profile, Sandbox};
 
 use crate::assemble::assembly::Assembly;
-use crate::assemble::audit::Audit;
 use crate::assemble::child_environment::{child_environment, host_environment};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::trust::process_check::CheckedSandbox;
@@ -24,8 +23,8 @@ pub(crate) fn sandbox(assembly: &Assembly) -> Result<Arc<dyn Sandbox>, Problem> 
     let made = if assembly.is_unconfined() {
         output::warning("tools run without a sandbox");
         if let Some(config_dir) = &assembly.loaded.config_dir {
-            let (audit, project) = (Audit::new(config_dir), assembly.root().ok());
-            audit.note_or_tell("unconfined", "tools ran without a sandbox", project);
+            let (audit, project) = (audit::open(config_dir), assembly.root().ok());
+            audit.note_or_warn("unconfined", "tools ran without a sandbox", project);
         }
         sandbox::unconfined(settings)
     } else {

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use audit::runs::{AuditStore, PendingCall};
 use contract::id::{CallId, SessionId};
-use initrunner::audit::{AuditStore, PendingCall};
 use serde_json::Value;
 
 use super::role;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::confirmed;
 use crate::args::{GrantArgs, McpScope};
 use crate::assemble::assembly::Assembly;
-use crate::assemble::audit::Audit;
+use crate::assemble::audit;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::{mcp, plugin_env};
 use crate::exit::{Exit, Outcome, Problem};
@@ -120,7 +120,7 @@ impl Receiver<'_> {
             }
             private::replace(&file, edited.as_bytes(), Durability::Synced).map_err(cannot)?;
             let detail = format!("{kind} {name}: {}", config_edit::flow(&grants));
-            Audit::new(run.config_dir()?).note_or_tell("access granted", &detail, None);
+            audit::open(run.config_dir()?).note_or_warn("access granted", &detail, None);
         }
         let words = if is_changed { "written to" } else { "already in" };
         let line = format!("{}: {}", self.path.join("."), config_edit::flow(&grants));

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use super::grant;
 use crate::args::{McpAddArgs, McpCommand, McpScope};
 use crate::assemble::assembly::Assembly;
-use crate::assemble::audit::Audit;
+use crate::assemble::audit;
 use crate::assemble::mcp::{self, problem};
 use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
@@ -80,8 +80,8 @@ fn add(run: &RunContext, args: &McpAddArgs) -> Outcome {
     let address = args.url.as_deref().map(|url| url.split(['?', '#']).next().unwrap_or(url));
     let program = args.command.first().map(String::as_str);
     let what = address.or(program).unwrap_or_default();
-    let audit = Audit::new(run.config_dir()?);
-    audit.note_or_tell("server added", &format!("{}: {what}", args.name), run.root().ok());
+    let audit = audit::open(run.config_dir()?);
+    audit.note_or_warn("server added", &format!("{}: {what}", args.name), run.root().ok());
     report_added(run, &[&args.name], &path, args.scope)
 }
 

@@ -3,17 +3,18 @@
 
 use std::io::Write as _;
 
+use ::audit::decisions::Entry;
+use ::audit::runs::{self, RunFilter};
 use ::tui::masks::unmasked;
 use contract::policy::{Decision, Reason, Ruling};
 use contract::sandbox::Access;
 use contract::tool::Plan;
-use initrunner::audit::RunFilter;
 use serde_json::{Value, json};
 
 use super::json_input;
 use crate::args::{AuditCommand, AuditExportArgs, PermissionsCommand, PolicyCommand};
 use crate::assemble::assembly::Assembly;
-use crate::assemble::audit::{Audit, Entry};
+use crate::assemble::audit;
 use crate::assemble::named_file;
 use crate::assemble::permissions;
 use crate::assemble::permissions::remembered::{Remembered, RememberedRules};
@@ -161,7 +162,7 @@ fn word(decision: Decision) -> &'static str {
 }
 
 pub(crate) fn audit(run: &RunContext, command: Option<AuditCommand>) -> Outcome {
-    let (entries, mut problems) = Audit::new(run.config_dir()?).read().map_err(Problem::misuse)?;
+    let (entries, mut problems) = audit::open(run.config_dir()?).read().map_err(Problem::misuse)?;
     match command.unwrap_or(AuditCommand::List) {
         AuditCommand::List if entries.is_empty() => {
             run.report(&entries, "Nothing was decided yet.")
@@ -208,7 +209,7 @@ fn export(run: &RunContext, args: AuditExportArgs) -> Outcome {
     let records = recorded.map(|store| store.runs(&filter)).transpose();
     let records = records.map_err(Problem::failed)?.unwrap_or_default();
     let text = match format.as_str() {
-        "csv" => initrunner::audit::csv(&records).map_err(Problem::failed)?,
+        "csv" => runs::csv(&records).map_err(Problem::failed)?,
         _ => serde_json::to_string_pretty(&records)? + "\n",
     };
     let Some(path) = output else {

@@ -9,7 +9,7 @@ use plugins::state::{self, State};
 use serde_json::json;
 
 use crate::assemble::assembly::Assembly;
-use crate::assemble::audit::Audit;
+use crate::assemble::audit;
 use crate::assemble::plugin_env;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
@@ -32,7 +32,7 @@ pub(crate) fn switch(assembly: &Assembly, name: &str, to: Switch) -> Outcome {
     let outcome = if to == Switch::On { "enabled" } else { "disabled" };
     if is_changed {
         let what = format!("plugin {outcome}");
-        Audit::new(assembly.config_dir()?).note_or_tell(&what, name, None);
+        audit::open(assembly.config_dir()?).note_or_warn(&what, name, None);
     }
     if assembly.wants_json() {
         let enabled = to == Switch::On && still_off.is_none();

@@ -16,6 +16,7 @@ const BUDGETS: &[(&str, usize)] = &[
     ("files/src", 1_650),
     ("initrunner/src", 13_000),
     ("mcp/src", 9_500),
+    ("audit/src", 1_000),
     ("plugin-kit/src", 3_000),
     ("plugins/src", 20_500),
     ("policy/src", 6_000),

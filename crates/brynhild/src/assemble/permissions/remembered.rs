@@ -9,7 +9,7 @@ use files::private;
 use policy::rules::{Memory, Rule, Scope};
 use serde::{Deserialize, Serialize};
 
-use crate::assemble::audit::Audit;
+use crate::assemble::audit;
 use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 
@@ -174,7 +174,7 @@ impl RememberedRules {
         }
         private::replace(&self.path, text.as_bytes(), private::Durability::Synced)
             .map_err(cannot)?;
-        let audit = Audit::new(self.path.parent().unwrap_or(&self.path));
+        let audit = audit::open(self.path.parent().unwrap_or(&self.path));
         let apart = |these: &[Remembered], those: &[Remembered]| -> Vec<Remembered> {
             these.iter().filter(|entry| !those.contains(entry)).cloned().collect()
         };

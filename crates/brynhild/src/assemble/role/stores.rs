@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use audit::runs::{AuditStore, AuditedRuns, RunSource};
 use contract::hook::{Hook, HookContext, HookError, HookReply, Moment, WordsVerdict};
 use contract::id::SessionId;
 use contract::log::Log;
-use initrunner::audit::{AuditStore, AuditedRuns, RunSource};
 use initrunner::memory::MemoryStore;
 use initrunner::role::{Interval, Role};
 use initrunner::store::StoreHome;

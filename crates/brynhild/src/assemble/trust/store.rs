@@ -9,7 +9,7 @@ use files::private;
 use serde::{Deserialize, Serialize};
 
 use super::snapshot::{Entry, Kind, Snapshot};
-use crate::assemble::audit::Audit;
+use crate::assemble::audit;
 
 /// Larger files are not copied.
 const MAX_COPY: usize = 1 << 20;
@@ -157,7 +157,7 @@ impl Store {
             Decision::Withdrawn => "trust withdrawn",
         };
         let directory = self.file.parent().unwrap_or(&self.file);
-        Audit::new(directory).note(word, &record.hash, Some(&record.path))
+        audit::open(directory).note(word, &record.hash, Some(&record.path))
     }
 
     fn put_copy(&self, root: &Path, copy: &TrustedCopy) -> Result<(), String> {

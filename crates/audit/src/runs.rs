@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use contract::event::{Event, EventKind, Outcome};
 use contract::log::{Log, LogError};
@@ -12,11 +12,9 @@ use files::private::{self, Durability};
 use ring::hmac;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use rusqlite::types::ValueRef;
-use rusqlite::{Row, params, params_from_iter};
+use rusqlite::{Connection, Row, params, params_from_iter};
 use serde::Serialize;
 use serde_json::{Value, json};
-
-use crate::store::{Store, now, time_text};
 
 const SCHEMA: &str = "
 CREATE TABLE IF NOT EXISTS audit_log (
@@ -64,8 +62,10 @@ type Record = BTreeMap<String, Value>;
 /// Replaces secrets in a text.
 pub type Scrub = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
 pub struct AuditStore {
-    store: Store,
+    connection: Mutex<Connection>,
     key: hmac::Key,
 }
 
@@ -100,16 +100,37 @@ impl AuditStore {
     /// is created.
     pub fn open(home: &Path, file: Option<&Path>, hex_key: Option<&str>) -> Result<Self, String> {
         let path = file.map_or_else(|| home.join("audit.db"), Path::to_owned);
-        let store = Store::open(&path, SCHEMA)?;
+        let failed = |what: String| format!("cannot open the record {}: {what}", path.display());
+        path.parent()
+            .map_or(Ok(()), private::make_directory)
+            .map_err(|it| failed(it.to_string()))?;
+        private::append(&path).map_err(|error| failed(error.to_string()))?;
+        let connection = Connection::open(&path).and_then(|connection| {
+            connection.busy_timeout(BUSY_TIMEOUT)?;
+            connection.execute_batch(SCHEMA)?;
+            Ok(connection)
+        });
+        let connection = Mutex::new(connection.map_err(|error| failed(error.to_string()))?);
         let bytes = match hex_key {
             Some(text) => from_hex(text).ok_or("INITRUNNER_AUDIT_HMAC_KEY is not a hex number")?,
             None => key_file(&home.join("audit_hmac.key"))?,
         };
-        Ok(Self { store, key: hmac::Key::new(hmac::HMAC_SHA256, &bytes) })
+        Ok(Self { connection, key: hmac::Key::new(hmac::HMAC_SHA256, &bytes) })
+    }
+
+    /// Runs one piece of work in a transaction.
+    fn with<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, String> {
+        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = connection.transaction().and_then(|transaction| {
+            let done = work(&transaction)?;
+            transaction.commit()?;
+            Ok(done)
+        });
+        done.map_err(|error| format!("the record of runs failed: {error}"))
     }
 
     fn record(&self, record: &Record) -> Result<(), String> {
-        self.store.with(|connection| {
+        self.with(|connection| {
             let last = "SELECT record_hash FROM audit_log ORDER BY id DESC LIMIT 1";
             let before: String = optional(connection.query_row(last, [], |row| row.get(0)))?;
             let hash = self.hash(&before, record);
@@ -142,7 +163,7 @@ impl AuditStore {
         );
         let RunFilter { agent, run_id, trigger_type, since, until, limit } = filter;
         let limit = i64::try_from(*limit).unwrap_or(i64::MAX);
-        self.store.with(|connection| {
+        self.with(|connection| {
             let mut statement = connection.prepare(&select)?;
             let values = params![agent, run_id, trigger_type, since, until, limit];
             statement.query_map(values, record_of)?.collect()
@@ -176,14 +197,14 @@ impl AuditStore {
     pub fn prune(&self, days: u32) -> Result<usize, String> {
         let age = jiff::SignedDuration::from_hours(24 * i64::from(days));
         let before = time_text(jiff::Timestamp::now().saturating_sub(age).unwrap_or_default());
-        self.store.with(|it| it.execute("DELETE FROM audit_log WHERE timestamp < ?1", [&before]))
+        self.with(|it| it.execute("DELETE FROM audit_log WHERE timestamp < ?1", [&before]))
     }
 
     pub fn add_pending(&self, calls: &[PendingCall]) -> Result<(), String> {
         let insert = "INSERT OR REPLACE INTO pending_approvals (run_id, tool_call_id, tool_name, \
                       agent_name, role_path, arguments_json, variables_json, created_at) \
                       VALUES (?,?,?,?,?,?,?,?)";
-        self.store.with(|connection| {
+        self.with(|connection| {
             for call in calls {
                 let path = call.role_path.display().to_string();
                 let (arguments, variables) = (call.arguments.to_string(), json!(call.variables));
@@ -217,7 +238,7 @@ impl AuditStore {
             })
         };
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.store.with(|connection| {
+        self.with(|connection| {
             connection.prepare(select)?.query_map(params![run_id, limit], call)?.collect()
         })
     }
@@ -230,8 +251,17 @@ impl AuditStore {
                       AND resolved_at IS NULL";
         let decision = if approves { "approve" } else { "deny" };
         let values = params![now(), by, decision, call.run_id, call.tool_call_id];
-        self.store.with(|it| it.execute(update, values)).map(|changed| changed == 1)
+        self.with(|it| it.execute(update, values)).map(|changed| changed == 1)
     }
+}
+
+/// The time in UTC, as the database has it.
+fn now() -> String {
+    time_text(jiff::Timestamp::now())
+}
+
+fn time_text(time: jiff::Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string()
 }
 
 fn optional(found: rusqlite::Result<String>) -> rusqlite::Result<String> {
@@ -480,7 +510,7 @@ mod tests {
         }
         let store = store(directory.path());
         assert_eq!(store.verify().unwrap(), (3, None));
-        let run = |sql: &str| store.store.with(|it| it.execute(sql, []).map(drop)).unwrap();
+        let run = |sql: &str| store.with(|it| it.execute(sql, []).map(drop)).unwrap();
         run("UPDATE audit_log SET user_prompt = '2' WHERE id = 2");
         assert_eq!(store.verify().unwrap(), (3, Some(2)));
         run("DELETE FROM audit_log WHERE id = 2");
