@@ -2,6 +2,7 @@
 
 mod api;
 mod approvals;
+mod autonomous;
 mod chat;
 mod composed;
 mod config;
@@ -162,6 +163,9 @@ fn role_assembly(mut global: Global, args: &RunArgs) -> Result<Assembly, Problem
     let (path, _) = role::words(args, &global);
     let mut assembly = conversing(global, &path)?;
     composed::choose(&mut assembly, &path, args)?;
+    if let Some(role) = assembly.role.as_mut().filter(|_| args.autonomous) {
+        role.set_autonomous(args.max_iterations);
+    }
     Ok(assembly)
 }
 

@@ -11,6 +11,7 @@ mod directory;
 mod documents;
 mod email;
 mod filesystem;
+mod finish_task;
 mod function;
 mod git;
 pub(super) mod http;
@@ -19,7 +20,6 @@ mod network;
 mod options;
 mod process;
 mod python;
-mod run_state;
 mod script;
 mod search;
 mod shell;
@@ -39,13 +39,16 @@ use serde_json::{Value, json};
 use super::role::ToolEntry;
 use crate::documents::DocumentPlace;
 use crate::host::{HttpClient, ProcessRunner, UserQuestions};
+use crate::task::RunScope;
 use options::Options;
 
 pub use documents::search_documents;
+pub use finish_task::finish_task;
 pub use memory::memory_tools;
 pub use network::Granted;
-pub use run_state::RunNumber;
-pub use todo::finish_task;
+
+#[cfg(test)]
+pub(crate) use tests::fixture;
 
 /// The place and the means of a role's tools.
 pub struct Ground {
@@ -54,7 +57,7 @@ pub struct Ground {
     pub requests: Arc<dyn HttpClient>,
     pub processes: Arc<dyn ProcessRunner>,
     pub network: Granted,
-    pub run: RunNumber,
+    pub run: RunScope,
     pub user: Arc<dyn UserQuestions>,
     pub source: String,
     /// The place of the role's documents, if it has any.
@@ -204,7 +207,7 @@ fn cut(text: &str, limit: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    pub(super) mod fixture;
+    pub(crate) mod fixture;
 
     use super::*;
 

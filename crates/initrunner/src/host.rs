@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::role::Role;
+use crate::task::RunScope;
 
 pub struct Exchange {
     pub method: Method,
@@ -104,6 +105,8 @@ pub struct RoleRun {
     pub is_dry: bool,
     /// True if the user stopped it; nothing may follow.
     pub is_interrupted: bool,
+    /// The exit code of a program that ends with this run.
+    pub exit_code: u8,
 }
 
 #[async_trait(?Send)]
@@ -119,6 +122,12 @@ pub trait RoleRunner {
 pub trait RoleConversation {
     /// Sends a prompt and waits for the end of the turn. The history goes on.
     async fn run(&mut self, prompt: &str) -> RoleRun;
+
+    /// The state that the role's tools keep for a run.
+    fn scope(&self) -> RunScope;
+
+    /// Waits. Returns the exit code of the program if the user interrupts that.
+    async fn wait(&mut self, time: Duration) -> Option<u8>;
 
     async fn close(self: Box<Self>);
 }

@@ -2,6 +2,7 @@
 //! programs that they delegate to. The program provides processes and HTTP through [`host`].
 
 pub mod auto_skill;
+pub mod autonomy;
 pub mod builtin;
 pub mod compose;
 mod composed_run;
@@ -20,6 +21,7 @@ pub mod role;
 mod routing;
 pub mod skill;
 pub mod store;
+pub mod task;
 mod team;
 pub mod variables;
 mod vote;

@@ -211,6 +211,14 @@ pub(crate) mod fake {
             }
         }
 
+        fn scope(&self) -> crate::task::RunScope {
+            crate::task::RunScope::default()
+        }
+
+        async fn wait(&mut self, _: std::time::Duration) -> Option<u8> {
+            None
+        }
+
         async fn close(self: Box<Self>) {}
     }
 }

@@ -2,7 +2,9 @@
 //! go. Both shapes are read: keys at the top, and an envelope with `apiVersion`, `kind`, `metadata`
 //! and `spec`. What is not supported is told by name.
 
+mod autonomy_settings;
 mod fields;
+mod guardrails;
 mod import_rules;
 mod ingest_settings;
 mod memory_settings;
@@ -20,7 +22,9 @@ use files::{bounded, yaml};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+pub use autonomy_settings::AutonomySettings;
 pub(crate) use fields::Fields;
+pub use guardrails::Guardrails;
 pub(crate) use ingest_settings::{ChunkStrategy, SearchStrategy};
 pub use ingest_settings::{EmbeddingSettings, IngestSettings};
 pub use memory_settings::{Consolidation, Interval, MemorySettings};
@@ -28,6 +32,9 @@ pub(crate) use shape::{
     COMPOSED, METADATA, NAME_RULE, VERSION, is_enveloped, is_name, read as read_document,
     tools as tool_entries,
 };
+
+#[cfg(test)]
+pub(crate) use tests::test_role;
 
 const FILE_LIMIT: u64 = 1 << 20;
 const MOST_FILES: usize = 1000;
@@ -50,6 +57,9 @@ pub struct Role {
     /// The schema of its answer, where that has one.
     pub output: Option<Value>,
     pub guardrails: Guardrails,
+    pub autonomy: Option<AutonomySettings>,
+    /// True if it is run autonomously, and has `finish_task` for that.
+    pub is_autonomous: bool,
     pub variables: Option<Value>,
     pub answer_retries: u32,
     pub tool_time: Option<Duration>,
@@ -91,31 +101,6 @@ pub struct ToolEntry {
     pub kind: String,
     /// Everything that stands there, `type` included.
     pub fields: Map<String, Value>,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct Guardrails {
-    pub output_tokens: u64,
-    pub input_tokens: Option<u64>,
-    pub total_tokens: Option<u64>,
-    pub tool_calls: u64,
-    pub requests: u32,
-    pub time: Duration,
-    pub cost: Option<f64>,
-}
-
-impl Default for Guardrails {
-    fn default() -> Self {
-        Self {
-            output_tokens: 50_000,
-            input_tokens: None,
-            total_tokens: None,
-            tool_calls: 20,
-            requests: 30,
-            time: Duration::from_mins(5),
-            cost: None,
-        }
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

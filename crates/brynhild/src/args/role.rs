@@ -17,6 +17,12 @@ pub(crate) struct RunArgs {
     /// Go on line by line, after the prompt or without one
     #[arg(short = 'i', long)]
     pub(crate) interactive: bool,
+    /// Go on without you until the task is done or a limit is reached
+    #[arg(short = 'a', long, conflicts_with = "interactive")]
+    pub(crate) autonomous: bool,
+    /// Prompt the role this often at most
+    #[arg(long, value_name = "N", requires = "autonomous", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_iterations: Option<u32>,
     /// Read and check the role, and ask no model
     #[arg(long)]
     pub(crate) dry_run: bool,

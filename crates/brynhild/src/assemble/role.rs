@@ -23,12 +23,13 @@ use contract::hook::Hook;
 use contract::tool::Tool;
 use files::private;
 use initrunner::auto_skill::{self, ActivateSkill};
-use initrunner::builtin::{self, RunNumber};
+use initrunner::builtin;
 use initrunner::compose::{self, ComposedReading, Document};
 use initrunner::final_result::FinalResult;
 use initrunner::memory::MemoryStore;
 use initrunner::role::{self, Finding, Guardrails, Reading, Role, Severity, ToolEntry};
 use initrunner::skill::{self, RoleSkill};
+use initrunner::task::RunScope;
 use initrunner::variables;
 use plugins::guard::{Allowance, Guard, RoleGuards};
 use serde_json::Value;
@@ -48,7 +49,7 @@ use tools::Brought;
 /// A role that was read and whose variables have values.
 #[derive(Clone)]
 pub(crate) struct ChosenRole {
-    role: Role,
+    pub(crate) role: Role,
     prompt: String,
     skills: Vec<RoleSkill>,
     output: Option<Value>,
@@ -63,6 +64,8 @@ pub(crate) struct OpenRole {
     pub(crate) output: Option<Value>,
     pub(crate) allowance: Arc<Allowance>,
     pub(crate) files: Vec<PathBuf>,
+    pub(crate) run: RunScope,
+    is_autonomous: bool,
     given: BTreeMap<String, String>,
     added: Vec<String>,
     answer_check: Arc<AnswerCheck>,
@@ -237,11 +240,12 @@ pub(crate) async fn again(
     }
     if let Some(chosen) = &mut assembly.role {
         chosen.add(before.added.clone());
+        chosen.role.is_autonomous = before.is_autonomous;
     }
     let chosen = assembly.role.as_ref().ok_or_else(|| Problem::failed("the role is gone"))?;
     let python = python(assembly, chosen, Depth::Run).await?;
-    let opened =
-        opened(assembly, (answering, Depth::Run), (chosen, &before.allowance), &python).await;
+    let state = (&before.allowance, &before.run);
+    let opened = opened(assembly, (answering, Depth::Run), chosen, state, &python).await;
     if let Some(answering) = answering {
         opened.set_model(answering);
     }
@@ -263,6 +267,18 @@ impl ChosenRole {
 
     pub(crate) fn name(&self) -> &str {
         &self.role.name
+    }
+
+    /// Has it run autonomously, within other iterations than it says if some are given.
+    pub(crate) fn set_autonomous(&mut self, max_iterations: Option<u32>) {
+        self.role.is_autonomous = true;
+        if let Some(count) = max_iterations {
+            self.role.guardrails.iterations = count;
+        }
+    }
+
+    pub(crate) fn has_schema(&self) -> bool {
+        self.output.is_some()
     }
 
     /// What it may cost.
@@ -406,8 +422,8 @@ pub(crate) async fn open(
 ) -> Result<Option<Arc<OpenRole>>, Problem> {
     let Some(chosen) = &assembly.role else { return Ok(None) };
     let python = python(assembly, chosen, Depth::Run).await?;
-    let allowance = chosen.allowance();
-    Ok(Some(opened(assembly, (answering, Depth::Run), (chosen, &allowance), &python).await))
+    let state = (&chosen.allowance(), &RunScope::default());
+    Ok(Some(opened(assembly, (answering, Depth::Run), chosen, state, &python).await))
 }
 
 /// Opens the chosen role for listings: Python and servers of an untrusted project do not run.
@@ -428,8 +444,8 @@ pub(crate) async fn look(assembly: &Assembly) -> Result<Option<Arc<OpenRole>>, P
         (false, true) => Loaded::default(),
         (false, false) => python(assembly, chosen, Depth::Look).await?,
     };
-    let allowance = chosen.allowance();
-    let looked_at = opened(assembly, (None, Depth::Look), (chosen, &allowance), &python).await;
+    let state = (&chosen.allowance(), &RunScope::default());
+    let looked_at = opened(assembly, (None, Depth::Look), chosen, state, &python).await;
     python.close().await;
     Ok(Some(looked_at))
 }
@@ -446,13 +462,13 @@ fn not_loaded(role: &Role) -> String {
 async fn opened(
     assembly: &Assembly,
     (answering, depth): (Option<&Arc<AnsweringModel>>, Depth),
-    (chosen, allowance): (&ChosenRole, &Arc<Allowance>),
+    chosen: &ChosenRole,
+    (allowance, run): (&Arc<Allowance>, &RunScope),
     python: &Loaded,
 ) -> Arc<OpenRole> {
     let role = &chosen.role;
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
     let (mut servers, mut guards) = (Vec::new(), RoleGuards::default());
-    let run = RunNumber::default();
     let entries = entries(role, &chosen.skills);
     for (index, &entry) in entries.iter().enumerate() {
         let guard = tools::guard(assembly, entry).within(allowance);
@@ -461,7 +477,7 @@ async fn opened(
             "mcp" if depth == Depth::Look => Brought::default(),
             _ => {
                 let place = python::entry_place(index);
-                tools::made(assembly, (role, answering), (&place, entry), &run).await
+                tools::made(assembly, (role, answering), (&place, entry), run).await
             }
         };
         for tool in brought.tools.into_iter().chain(python.tools(index)) {
@@ -471,16 +487,17 @@ async fn opened(
         servers.extend(brought.server);
     }
     let found = skills::automatic(assembly, chosen);
-    let finish = entries.iter().any(|entry| builtin::has_run_state(&entry.kind));
-    let finish = finish.then(|| builtin::finish_task(&tools::ground(assembly, role, &run)));
+    let has_state = entries.iter().any(|entry| builtin::has_run_state(&entry.kind));
+    let finish = role.is_autonomous || has_state;
+    let finish = finish.then(|| builtin::finish_task(&tools::ground(assembly, role, run)));
     let activate = (!found.is_empty())
         .then(|| Arc::new(ActivateSkill::new(found.clone(), tools::source(role))) as Arc<dyn Tool>);
     let memory = stores::open_memory(assembly, role);
     let remember = memory
         .iter()
-        .flat_map(|memory| builtin::memory_tools(memory, &tools::ground(assembly, role, &run)));
+        .flat_map(|memory| builtin::memory_tools(memory, &tools::ground(assembly, role, run)));
     let is_run = depth == Depth::Run && answering.is_some();
-    let search = documents::search_tool(assembly, role, &run, is_run).await;
+    let search = documents::search_tool(assembly, role, run, is_run).await;
     for tool in finish.into_iter().chain(activate).chain(remember).chain(search) {
         guards.add(&tool.spec(), &Guard::default().within(allowance));
         tools.push(tool);
@@ -506,8 +523,10 @@ async fn opened(
         answer_check: Arc::new(AnswerCheck::new(
             (chosen.output.clone(), role.answer_retries),
             allowance,
-            &run,
+            run,
         )),
+        run: run.clone(),
+        is_autonomous: role.is_autonomous,
         guards: Arc::new(guards),
         memory,
         allowance: Arc::clone(allowance),

@@ -57,6 +57,7 @@ pub(super) fn choose(assembly: &mut Assembly, path: &Path, args: &RunArgs) -> Re
     }
     let refused = [
         ("--interactive", args.interactive),
+        ("--autonomous", args.autonomous),
         ("--var", !args.var.is_empty()),
         ("--resume", assembly.global.resume.is_some()),
         ("--continue", assembly.global.continue_last),
@@ -98,7 +99,7 @@ pub(super) async fn run(assembly: &Assembly, args: &RunArgs) -> Outcome {
             role::choose_read(&mut alone, member.role)?;
             role::rehearse(&alone).await?;
         }
-        return assembly.report(&single_role::simulated(), single_role::SIMULATED);
+        return assembly.report(&single_role::simulated(), initrunner::evals::SIMULATED);
     }
     let missing =
         || Problem::misuse(format!("{} mode requires --prompt (-p).", composed.kind.name()));

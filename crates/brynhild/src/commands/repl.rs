@@ -11,6 +11,7 @@ use contract::event::{Direction, EventKind, Input};
 use contract::message::Usage;
 use contract::policy::Mode;
 use contract::text::visible;
+use initrunner::role::Interval;
 use serde_json::Value;
 use sessions::snapshots::{SessionSnapshots, UndoRequest};
 use tui::line::{Line, Lines};
@@ -76,7 +77,8 @@ pub(crate) async fn run_after(mut assembly: Assembly, words: Option<String>) -> 
             Talk { assembly: &assembly, answering: &answering, lines, signals, attachments };
         match talk.session(first.take(), &mut exit).await? {
             Next::End => {
-                role::stores::end_session(&assembly, &answering).await;
+                let times = [Interval::AfterSession];
+                role::stores::end_session(&assembly, &answering, &times).await;
                 return Ok(exit);
             }
             Next::Model { name, session } => {

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use contract::event::Input;
 use initrunner::documents::Refresh;
+use initrunner::evals::SIMULATED;
 use initrunner::final_result;
 use initrunner::role::{Finding, Severity};
 use serde_json::{Value, json};
@@ -25,9 +26,6 @@ use crate::frontends::quiet::Quiet;
 use crate::frontends::tee::Tee;
 use crate::frontends::verdict::{CallResult, Verdict};
 use crate::output;
-
-/// The answer of a dry run.
-pub(super) const SIMULATED: &str = "[dry-run] Simulated response.";
 
 /// The role and the prompt among the arguments, in either order if `-p` is between them.
 pub(crate) fn words(args: &RunArgs, global: &Global) -> (PathBuf, Vec<String>) {
@@ -60,6 +58,9 @@ pub(crate) async fn run(assembly: &Assembly, args: &RunArgs) -> Outcome {
     let missing =
         || Problem::misuse("No prompt provided").hint("`brynhild run ROLE.yaml -p PROMPT`");
     let prompt = prompt(assembly, &said).await?.ok_or_else(missing)?;
+    if args.autonomous {
+        return super::autonomous::run(assembly, args, &prompt).await;
+    }
     if args.dry_run {
         role::rehearse(assembly).await?;
         return assembly.report(&simulated(), SIMULATED);

@@ -1,15 +1,18 @@
-//! Runs roles without showing them: for test suites and for roles of several agents.
+//! Runs roles for test suites, autonomous runs, and roles of several agents.
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use agent::conversation::Conversation;
 use async_trait::async_trait;
 use contract::event::Input;
+use contract::id::SessionId;
 use initrunner::host::{RoleConversation, RoleRun, RoleRunner};
 use initrunner::role::Role;
+use initrunner::task::RunScope;
 use plugins::hooks::Ask as _;
+use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use super::chat::OpenConversation;
@@ -20,10 +23,15 @@ use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::hooks::models::Models;
 use crate::assemble::role::{self, OpenRole};
+use crate::assemble::session_choice::SessionStorage;
 use crate::assemble::setup::BackgroundServices;
 use crate::exit::{Exit, Problem};
-use crate::frontends;
 use crate::frontends::quiet::Quiet;
+use crate::frontends::tee::{LeveledLog, Tee};
+use crate::frontends::verdict::Verdict;
+use crate::frontends::{self, View};
+use crate::output;
+use crate::signals::Signals;
 
 pub(super) struct Runner<'a> {
     assembly: &'a Assembly,
@@ -38,7 +46,7 @@ impl<'a> Runner<'a> {
         Self { assembly, answering: OnceCell::new(), is_stopped: Cell::new(false) }
     }
 
-    async fn answering(&self) -> Result<&Arc<AnsweringModel>, Problem> {
+    pub(super) async fn answering(&self) -> Result<&Arc<AnsweringModel>, Problem> {
         let open =
             || async { Ok(Arc::new(assemble::answering_model::answering(self.assembly).await?)) };
         self.answering.get_or_try_init(open).await
@@ -48,6 +56,19 @@ impl<'a> Runner<'a> {
     pub(super) async fn open_chosen(&self) -> Result<Box<dyn RoleConversation>, Problem> {
         let assembly = self.separate();
         OpenRun::open(&assembly, Arc::clone(self.answering().await?)).await
+    }
+
+    /// Opens a conversation with that role which shows its work and is saved.
+    pub(super) async fn open_shown(&self) -> Result<OpenRun, Problem> {
+        let (chat, answering) = (ChatArgs::default(), Arc::clone(self.answering().await?));
+        let mut opened = OpenRun::new(self.assembly, &chat, answering).await?;
+        opened.log = super::chat::log(self.assembly, &chat)?;
+        let has_schema = opened.role.as_ref().is_some_and(|role| role.output.is_some());
+        if !self.assembly.wants_json() && !has_schema {
+            let is_verbose = self.assembly.global.verbose;
+            opened.view = super::chat::view(self.assembly, is_verbose, opened.storage, Value::Null);
+        }
+        Ok(opened)
     }
 
     /// A copy of the run with plugins and a Python host of its own, which end with the conversation.
@@ -80,11 +101,15 @@ impl RoleRunner for Runner<'_> {
     }
 }
 
-struct OpenRun {
+pub(super) struct OpenRun {
+    pub(super) id: SessionId,
     conversation: Conversation,
     background: BackgroundServices,
     role: Option<Arc<OpenRole>>,
-    view: Quiet,
+    storage: SessionStorage,
+    view: Box<dyn View>,
+    log: Option<LeveledLog>,
+    last: Option<Verdict>,
 }
 
 impl OpenRun {
@@ -93,9 +118,18 @@ impl OpenRun {
         answering: Arc<AnsweringModel>,
     ) -> Result<Box<dyn RoleConversation>, Problem> {
         let chat = ChatArgs { no_save: true, ..ChatArgs::default() };
-        let opened = OpenConversation::open(assembly, &chat, answering, |_, _| ()).await?;
-        let OpenConversation { conversation, background, role, .. } = opened.0;
-        Ok(Box::new(Self { conversation, background, role, view: Quiet::new(assembly) }))
+        Ok(Box::new(Self::new(assembly, &chat, answering).await?))
+    }
+
+    async fn new(
+        assembly: &Assembly,
+        chat: &ChatArgs,
+        answering: Arc<AnsweringModel>,
+    ) -> Result<Self, Problem> {
+        let opened = OpenConversation::open(assembly, chat, answering, |_, _| ()).await?;
+        let OpenConversation { id, conversation, background, role, storage, .. } = opened.0;
+        let view = Box::new(Quiet::new(assembly));
+        Ok(Self { id, conversation, background, role, storage, view, log: None, last: None })
     }
 }
 
@@ -104,18 +138,23 @@ impl RoleConversation for OpenRun {
     async fn run(&mut self, prompt: &str) -> RoleRun {
         let started = Instant::now();
         let input = Some(Input::Prompt(prompt.to_owned()));
-        let verdict = match frontends::show(&mut self.conversation, input, &mut self.view, None)
-            .await
-        {
+        let mut tee =
+            Tee { view: self.view.as_mut(), log: self.log.take(), kept: None, approvals: None };
+        let shown = frontends::show(&mut self.conversation, input, &mut tee, None).await;
+        self.log = tee.log;
+        let verdict = match shown {
             Ok(verdict) => verdict,
-            Err(error) => return RoleRun { error: Some(error.to_string()), ..RoleRun::default() },
+            Err(error) => {
+                let (error, exit_code) = (Some(error.to_string()), Exit::Failed.code());
+                return RoleRun { error, exit_code, ..RoleRun::default() };
+            }
         };
         let result = RoleResult::new(&verdict, self.role.as_deref());
         let failed = || format!("the run ended with exit code {}", result.exit.code());
         let error =
             (result.exit != Exit::Done).then(|| result.error.clone().unwrap_or_else(failed));
         let usage = &verdict.usage;
-        RoleRun {
+        let run = RoleRun {
             output: result.output,
             error,
             calls: verdict.calls.iter().map(|it| (it.name.clone(), it.args.clone())).collect(),
@@ -125,12 +164,33 @@ impl RoleConversation for OpenRun {
             duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
             is_dry: false,
             is_interrupted: result.exit.is_signal(),
+            exit_code: result.exit.code(),
+        };
+        self.last = Some(verdict);
+        run
+    }
+
+    fn scope(&self) -> RunScope {
+        self.role.as_ref().map(|role| role.run.clone()).unwrap_or_default()
+    }
+
+    async fn wait(&mut self, time: Duration) -> Option<u8> {
+        let mut signals = Signals::new().ok()?;
+        tokio::select! {
+            () = tokio::time::sleep(time) => None,
+            exit = signals.next() => Some(exit.code()),
         }
     }
 
     async fn close(self: Box<Self>) {
-        let Self { conversation, background, mut view, .. } = *self;
-        frontends::part(conversation, &mut view, false).await;
+        let Self { conversation, background, mut view, log, last, .. } = *self;
+        let mut tee = Tee { view: view.as_mut(), log, kept: None, approvals: None };
+        if let Some(verdict) = &last
+            && let Err(error) = tee.close(verdict).and_then(|()| tee.flush())
+        {
+            output::warning(&format!("the answer cannot be shown: {error}"));
+        }
+        frontends::part(conversation, &mut tee, false).await;
         background.close().await;
     }
 }

@@ -3,6 +3,7 @@
 use contract::event::{CallOutcome, Event, EventKind, Level, Outcome};
 use contract::message::{Part, ToolCall, Usage};
 use contract::tool::ToolOutput;
+use serde_json::Value;
 
 use crate::exit::Exit;
 
@@ -35,7 +36,8 @@ pub(crate) struct CallResult {
 }
 
 impl Verdict {
-    /// A long run has many calls, so they are kept only if the view shows them at the end.
+    /// A long run has many calls, so their arguments and results are kept only if the view shows
+    /// them at the end.
     pub(crate) fn new(keeps_calls: bool) -> Self {
         Self { keeps_calls, ..Self::default() }
     }
@@ -71,7 +73,11 @@ impl Verdict {
                     self.response = text;
                 }
             }
-            EventKind::ToolCalled { call } if self.keeps_calls => self.calls.push(call.clone()),
+            EventKind::ToolCalled { call } => {
+                let args = if self.keeps_calls { call.args.clone() } else { Value::Null };
+                let (id, name) = (call.id.clone(), call.name.clone());
+                self.calls.push(ToolCall { id, name, args, opaque: None });
+            }
             EventKind::ToolFinished { call, name, outcome, output, .. } => {
                 self.has_failed_call |= !output.success;
                 if self.keeps_calls {

@@ -3,6 +3,7 @@
 mod api;
 mod approvals;
 mod audio;
+mod autonomy;
 mod builtin;
 mod delegation;
 mod documents;

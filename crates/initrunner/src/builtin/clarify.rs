@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::function::{self, Function};
 use super::options::Options;
-use super::run_state::RunState;
 use super::{About, Built, Ground, text};
 use crate::host::{UserAnswer, UserQuestions};
+use crate::task::RunState;
 
 pub(super) const KEYS: &[&str] = &["max_clarifications", "timeout_seconds"];
 

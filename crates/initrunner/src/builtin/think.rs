@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::function::{self, Function};
 use super::options::Options;
-use super::run_state::RunState;
 use super::{About, Built, Ground, text};
+use crate::task::RunState;
 
 pub(super) const KEYS: &[&str] = &["critique", "max_thoughts"];
 

@@ -1,18 +1,13 @@
-//! `todo`: a list of things to do that lasts for one run, and `finish_task`.
-
-mod list;
-
-use std::sync::Arc;
+//! `todo`: a list of things to do that lasts for one run.
 
 use async_trait::async_trait;
-use contract::tool::{Risk, Tool};
+use contract::tool::Risk;
 use serde_json::{Value, json};
 
 use super::function::{self, Function};
 use super::options::Options;
-use super::run_state::RunState;
 use super::{About, Built, Ground, text};
-use list::TodoList;
+use crate::task::{RunScope, Task};
 
 pub(super) const KEYS: &[&str] = &["max_items", "shared", "shared_path"];
 
@@ -22,9 +17,8 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
     if options.flag("shared", false)? && options.text("shared_path")?.is_none() {
         return Err(String::from("'shared_path' is required when shared is true"));
     }
-    let list = Arc::new(RunState::new(&ground.run));
     let made = |work| {
-        let todo = Todo { work, max_items, list: Arc::clone(&list) };
+        let todo = Todo { work, max_items, run: ground.run.clone() };
         function::stateful(todo, described(work).spec(ground))
     };
     let works = [Work::Add, Work::AddBatch, Work::Update, Work::Remove, Work::List, Work::Next];
@@ -120,14 +114,14 @@ fn described(work: Work) -> About<'static> {
 struct Todo {
     work: Work,
     max_items: usize,
-    list: Arc<RunState<TodoList>>,
+    run: RunScope,
 }
 
 #[async_trait]
 impl Function for Todo {
     async fn call(&self, args: &Value) -> Result<String, String> {
         let id = text(args, "item_id");
-        self.list.with(|list| match self.work {
+        self.run.with_task(|Task { list, .. }| match self.work {
             Work::Add => {
                 let added = list.add(args, self.max_items)?;
                 Ok(format!("Added: {added}\n{list}"))
@@ -142,39 +136,5 @@ impl Function for Todo {
             Work::List => list.filtered(text(args, "status_filter")),
             Work::Next => Ok(list.next()),
         })
-    }
-}
-
-/// The tool by which a model says that its task is over. Roles with tools that keep state have it.
-pub fn finish_task(ground: &Ground) -> Arc<dyn Tool> {
-    let about = About {
-        name: "finish_task",
-        description: "Say that the task is over, with a summary of the result. Then answer.",
-        kind: "todo",
-        risk: Risk::ReadOnly,
-        properties: json!({
-            "summary": {"type": "string", "description": "What was done, or why it was not"},
-            "status": {
-                "type": "string", "default": "completed",
-                "description": "completed, blocked or failed",
-            },
-        }),
-        required: &["summary"],
-    };
-    function::stateful(FinishTask, about.spec(ground))
-}
-
-struct FinishTask;
-
-#[async_trait]
-impl Function for FinishTask {
-    async fn call(&self, args: &Value) -> Result<String, String> {
-        match text(args, "status") {
-            "" => Ok(String::from("Task finished (completed).")),
-            status @ ("completed" | "blocked" | "failed") => {
-                Ok(format!("Task finished ({status})."))
-            }
-            status => Err(format!("Invalid status '{status}'")),
-        }
     }
 }

@@ -4,36 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::{Finding, Guardrails, ModelWish, Severity};
+use super::{Finding, ModelWish, Severity};
 
 const IDLE_EXECUTION: &[&str] =
     &["end_strategy", "max_concurrency", "http_retries", "http_retry_max_wait"];
-
-const IDLE_GUARDRAILS: &[&str] = &[
-    "per_request_input_tokens_limit",
-    "session_token_budget",
-    "run_token_budget",
-    "daemon_token_budget",
-    "daemon_daily_token_budget",
-    "daemon_daily_cost_budget",
-    "daemon_weekly_cost_budget",
-    "budget_timezone",
-    "max_iterations",
-    "autonomous_token_budget",
-    "autonomous_timeout_seconds",
-    "retry_policy",
-    "circuit_breaker",
-];
-
-const GUARDRAILS: &[&str] = &[
-    "max_tokens_per_run",
-    "max_tool_calls",
-    "timeout_seconds",
-    "max_request_limit",
-    "input_tokens_limit",
-    "total_tokens_limit",
-    "cost_limit",
-];
 
 const MODEL: &[&str] =
     &["provider", "name", "base_url", "api_key_env", "temperature", "max_tokens"];
@@ -222,44 +196,6 @@ impl Fields {
                 self.error("auto_skills.enabled", "it is neither true nor false");
                 0
             }
-        }
-    }
-
-    pub(super) fn guardrails(&mut self, value: Option<&Value>) -> Guardrails {
-        const ENDLESS: (u64, u64) = (1, u64::MAX);
-        let usual = Guardrails::default();
-        let fields = match value {
-            None | Some(Value::Null) => return usual,
-            Some(Value::Object(fields)) => fields,
-            Some(_) => {
-                self.error("guardrails", "it is no mapping");
-                return usual;
-            }
-        };
-        for key in fields.keys().filter(|key| !GUARDRAILS.contains(&key.as_str())) {
-            let words = if IDLE_GUARDRAILS.contains(&key.as_str()) {
-                "it is not supported and does nothing here"
-            } else {
-                "it is not known and is ignored"
-            };
-            self.warning(&format!("guardrails.{key}"), words);
-        }
-        let mut count = |key: &str, range| self.count(fields, &format!("guardrails.{key}"), range);
-        let output_tokens = count("max_tokens_per_run", ENDLESS).unwrap_or(usual.output_tokens);
-        let tool_calls = count("max_tool_calls", (0, u64::MAX)).unwrap_or(usual.tool_calls);
-        let requests = count("max_request_limit", (1, 100_000));
-        let requests = requests.unwrap_or_else(|| tool_calls.saturating_add(10).max(30));
-        let input_tokens = count("input_tokens_limit", ENDLESS);
-        let total_tokens = count("total_tokens_limit", ENDLESS);
-        let time = self.number(fields, "guardrails.timeout_seconds", (0.001, 1e9));
-        Guardrails {
-            output_tokens,
-            input_tokens,
-            total_tokens,
-            tool_calls,
-            requests: u32::try_from(requests).unwrap_or(u32::MAX),
-            time: time.map_or(usual.time, Duration::from_secs_f64),
-            cost: self.number(fields, "guardrails.cost_limit", (0.0, 1e9)),
         }
     }
 

@@ -6,8 +6,12 @@ use contract::text::closest;
 use serde_json::{Map, Value};
 
 use super::fields::Fields;
+use super::guardrails::DAEMON_NOTE;
 use super::import_rules;
-use super::{Finding, IngestSettings, MemorySettings, Reading, Role, Severity, ToolEntry};
+use super::{
+    AutonomySettings, Finding, Guardrails, IngestSettings, MemorySettings, Reading, Role, Severity,
+    ToolEntry,
+};
 use crate::variables;
 
 pub(crate) const METADATA: &[&str] = &[
@@ -34,21 +38,16 @@ const SUPPORTED: &[&str] = &[
     "ingest",
     "deps_schema",
     "guardrails",
+    "autonomy",
     "execution",
     "resources",
     "security",
 ];
 
-const UNSUPPORTED: &[&str] = &[
-    "triggers",
-    "sinks",
-    "autonomy",
-    "reasoning",
-    "observability",
-    "capabilities",
-    "tool_search",
-    "daemon",
-];
+const UNSUPPORTED: &[&str] =
+    &["triggers", "sinks", "daemon", "reasoning", "observability", "capabilities", "tool_search"];
+
+const DAEMON_ONLY: &[&str] = &["triggers", "sinks", "daemon"];
 
 pub(crate) const COMPOSED: &[&str] = &[
     "agents",
@@ -182,7 +181,9 @@ fn parts(spec: &Map<String, Value>, fields: &mut Fields) -> Role {
     };
     for key in UNSUPPORTED {
         if spec.get(*key).is_some_and(is_set) {
-            fields.warning(key, "it is not supported and does nothing here");
+            let unsupported = "it is not supported and does nothing here";
+            let is_daemons = DAEMON_ONLY.contains(key);
+            fields.warning(key, if is_daemons { DAEMON_NOTE } else { unsupported });
         }
     }
     let role = Role {
@@ -191,7 +192,8 @@ fn parts(spec: &Map<String, Value>, fields: &mut Fields) -> Role {
         skills: fields.texts(spec, "skills"),
         max_auto_skills: fields.max_auto_skills(spec.get("auto_skills")),
         output: fields.output(spec.get("output")),
-        guardrails: fields.guardrails(spec.get("guardrails")),
+        guardrails: Guardrails::read(spec.get("guardrails"), fields),
+        autonomy: AutonomySettings::read(spec.get("autonomy"), fields),
         answer_retries: fields.answer_retries(spec.get("execution")),
         tool_time: fields.tool_time(spec.get("execution")),
         imports: import_rules::read(spec.get("security"), fields),

@@ -9,6 +9,13 @@ fn reading(yaml: &str) -> Reading {
     read(&file)
 }
 
+/// A role without findings that has these keys besides a name and a prompt.
+pub(crate) fn test_role(more: &str) -> Role {
+    let reading = reading(&format!("name: helper\nprompt: You help.\n{more}"));
+    assert_eq!(reading.findings, []);
+    reading.role.unwrap()
+}
+
 fn said(yaml: &str) -> Vec<String> {
     let word = |finding: &Finding| {
         let severity = if finding.severity == Severity::Error { "error" } else { "warning" };
@@ -73,8 +80,8 @@ spec:
         said(yaml),
         [
             "warning spec.unknown: it is not known and is ignored",
-            "warning triggers: it is not supported and does nothing here",
-            "warning sinks: it is not supported and does nothing here",
+            "warning triggers: it only matters for the daemon, and does nothing here",
+            "warning sinks: it only matters for the daemon, and does nothing here",
         ]
     );
 }

@@ -12,9 +12,9 @@ use contract::hook::{
 };
 use contract::tool::Tool;
 use files::private;
-use initrunner::builtin::RunNumber;
 use initrunner::final_result::{self, FinalResult};
 use initrunner::role::{Finding, Role};
+use initrunner::task::RunScope;
 use plugins::guard::Allowance;
 use serde_json::Value;
 
@@ -73,7 +73,7 @@ pub(super) struct AnswerCheck {
     retries: u32,
     asked: AtomicU32,
     allowance: Arc<Allowance>,
-    run: RunNumber,
+    run: RunScope,
     halt: Mutex<Option<String>>,
 }
 
@@ -83,7 +83,7 @@ impl AnswerCheck {
     pub(super) fn new(
         (schema, retries): (Option<Value>, u32),
         allowance: &Arc<Allowance>,
-        run: &RunNumber,
+        run: &RunScope,
     ) -> Self {
         let (asked, halt, run) = (AtomicU32::new(0), Mutex::default(), run.clone());
         Self { schema, retries, asked, allowance: Arc::clone(allowance), run, halt }

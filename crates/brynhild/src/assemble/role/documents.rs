@@ -7,7 +7,7 @@ use std::sync::Arc;
 use contract::action::Action;
 use contract::policy::{Approvals, Decision, Ruling};
 use contract::tool::{Risk, Tool};
-use initrunner::builtin::{self, RunNumber};
+use initrunner::builtin;
 use initrunner::documents::{DocumentPlace, DocumentStore, IngestReport, Ingestion, Refresh};
 use initrunner::embeddings::Embedder;
 use initrunner::role::Role;
@@ -68,7 +68,7 @@ fn open(assembly: &Assembly, role: &Role) -> Result<Option<DocumentStore>, Strin
 pub(super) async fn search_tool(
     assembly: &Assembly,
     role: &Role,
-    run: &RunNumber,
+    run: &initrunner::task::RunScope,
     is_run: bool,
 ) -> Option<Arc<dyn Tool>> {
     let documents = warned("document store", open(assembly, role)).flatten()?;

@@ -46,7 +46,7 @@ pub(crate) fn memory(assembly: &Assembly, role: &Role) -> Result<Option<MemorySt
 }
 
 /// The memory of a role that is played; a warning if it cannot be used.
-pub(super) fn open_memory(assembly: &Assembly, role: &Role) -> Option<Arc<MemoryStore>> {
+pub(crate) fn open_memory(assembly: &Assembly, role: &Role) -> Option<Arc<MemoryStore>> {
     warned("memory", memory(assembly, role)).flatten().map(Arc::new)
 }
 
@@ -125,12 +125,16 @@ pub(crate) async fn consolidate(
     Ok((episodes.len(), facts))
 }
 
-/// Consolidates the memory of the chosen role at the end of an interactive session, if it is to be. A
-/// failure is a warning.
-pub(crate) async fn end_session(assembly: &Assembly, answering: &AnsweringModel) {
+/// Consolidates the memory of the chosen role at the end of a session, if that is one of the times
+/// for it. A failure is a warning.
+pub(crate) async fn end_session(
+    assembly: &Assembly,
+    answering: &AnsweringModel,
+    times: &[Interval],
+) {
     let Some(role) = assembly.role.as_ref().map(|chosen| &chosen.role) else { return };
     let settings = role.memory.as_ref().and_then(|memory| memory.consolidation.as_ref());
-    if settings.is_none_or(|settings| settings.interval != Interval::AfterSession) {
+    if settings.is_none_or(|settings| !times.contains(&settings.interval)) {
         return;
     }
     let Some(memory) = open_memory(assembly, role) else { return };

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use contract::tool::Tool;
-use initrunner::builtin::{self, Granted, Ground, RunNumber};
+use initrunner::builtin::{self, Granted, Ground};
 use initrunner::role::{Finding, Role, Severity, ToolEntry};
+use initrunner::task::RunScope;
 use mcp::Servers;
 use plugins::dialects::api;
 use plugins::dialects::initrunner::GrantedNetwork;
@@ -66,7 +67,7 @@ pub(super) fn check(
         return findings;
     }
     if builtin::is_known(kind) {
-        let ground = ground(assembly, role, &RunNumber::default());
+        let ground = ground(assembly, role, &RunScope::default());
         match builtin::build(entry, &ground) {
             Ok(built) => built.notes.into_iter().for_each(|text| note(Severity::Warning, text)),
             Err(what) => note(Severity::Error, what),
@@ -110,7 +111,7 @@ pub(super) async fn made(
     assembly: &Assembly,
     (role, answering): (&Role, Option<&Arc<AnsweringModel>>),
     (place, entry): (&str, &ToolEntry),
-    run: &RunNumber,
+    run: &RunScope,
 ) -> Brought {
     let kind = entry.kind.as_str();
     let is_left = assembly.global.safe && ["mcp", "api", "delegate"].contains(&kind);
@@ -203,7 +204,7 @@ pub(super) fn guard(run: &RunContext, entry: &ToolEntry) -> Guard {
 }
 
 /// The directories and means of the built-in types.
-pub(super) fn ground(assembly: &Assembly, role: &Role, run: &RunNumber) -> Ground {
+pub(super) fn ground(assembly: &Assembly, role: &Role, run: &RunScope) -> Ground {
     let host = assembly.python().ok().map(|python| Arc::clone(python.python.host()));
     let GrantedNetwork { network, remedy } = python::network(assembly, role, host);
     Ground {

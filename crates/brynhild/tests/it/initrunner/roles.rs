@@ -243,7 +243,7 @@ fn validate_reports_errors_and_unsupported_keys() {
     let run = project.brynhild(&["validate", "good.yaml"]);
     assert!(run.success().stdout.contains("Valid"), "{run}");
     for key in ["sinks", "triggers"] {
-        let wanted = format!("{key}: it is not supported and does nothing here");
+        let wanted = format!("{key}: it only matters for the daemon, and does nothing here");
         assert!(run.stderr.contains(&wanted), "{run}");
     }
     project.file("envelope.yaml", "apiVersion: initrunner/v1\nkind: Agent\nmetadata: {name: ab}\nspec: {role: Hello, model: {provider: openai, name: x}}\n");
@@ -281,10 +281,10 @@ fn role_on_the_command_line_uses_its_model() {
 #[test]
 fn validate_reports_empty_mappings_and_versions() {
     let project = crate::project();
-    project.file("on.yaml", "name: on\nprompt: x\ndaemon: {}\nautonomy: {}\ntriggers: []\n");
+    project.file("on.yaml", "name: on\nprompt: x\ndaemon: {}\ntool_search: {}\ntriggers: []\n");
     let run = project.brynhild(&["validate", "on.yaml"]);
-    for key in ["daemon", "autonomy"] {
-        assert!(run.success().stderr.contains(&format!("{key}: it is not supported")), "{run}");
+    for wanted in ["daemon: it only matters for the daemon", "tool_search: it is not supported"] {
+        assert!(run.success().stderr.contains(wanted), "{run}");
     }
     assert!(!run.stderr.contains("triggers"), "{run}");
     let envelope =

@@ -16,7 +16,7 @@ use contract::tool::{Tool, ToolContext, ToolOutput};
 use serde_json::Value;
 use tokio::net::TcpStream;
 
-use super::super::{Granted, Ground, RunNumber};
+use super::super::{Granted, Ground};
 use crate::host::{
     Ended, Exchange, HttpClient, HttpReply, ProcessRunner, RunLimits, UserAnswer, UserQuestions,
 };
@@ -39,7 +39,7 @@ pub(crate) fn ground(directory: &Path) -> Ground {
             remedy: String::from("grant it"),
             is_network_failure: |_| false,
         },
-        run: RunNumber::default(),
+        run: crate::task::RunScope::default(),
         user: Arc::new(NoUser),
         source: String::from("role:test"),
         documents: None,

@@ -4,8 +4,6 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::text;
-
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Status {
     Pending,
@@ -47,6 +45,10 @@ impl Status {
     }
 }
 
+fn text<'a>(args: &'a Value, name: &str) -> &'a str {
+    args.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
 /// Most important first.
 const PRIORITIES: [&str; 4] = ["critical", "high", "medium", "low"];
 
@@ -72,11 +74,11 @@ impl Item {
 
 /// In the order in which items were added.
 #[derive(Default)]
-pub(super) struct TodoList(Vec<Item>);
+pub(crate) struct TodoList(Vec<Item>);
 
 impl TodoList {
     /// Adds the item that `args` describes and returns its id.
-    pub(super) fn add(&mut self, args: &Value, max_items: usize) -> Result<String, String> {
+    pub(crate) fn add(&mut self, args: &Value, max_items: usize) -> Result<String, String> {
         let depends_on = self
             .dependencies(args, &[])
             .map_err(|named| format!("Dependency '{named}' does not exist"))?;
@@ -84,7 +86,7 @@ impl TodoList {
     }
 
     /// Adds all items that have a description, or none if one of them is wrong.
-    pub(super) fn add_batch(
+    pub(crate) fn add_batch(
         &mut self,
         items: &[Value],
         max_items: usize,
@@ -144,7 +146,7 @@ impl TodoList {
     }
 
     /// Changes the fields of an item that `args` has.
-    pub(super) fn update(&mut self, id: &str, args: &Value) -> Result<(), String> {
+    pub(crate) fn update(&mut self, id: &str, args: &Value) -> Result<(), String> {
         let index = self.index(id)?;
         let item = &mut self.0[index];
         if let Some(status) = args.get("status").and_then(Value::as_str) {
@@ -159,7 +161,7 @@ impl TodoList {
         Ok(())
     }
 
-    pub(super) fn remove(&mut self, id: &str) -> Result<(), String> {
+    pub(crate) fn remove(&mut self, id: &str) -> Result<(), String> {
         let index = self.index(id)?;
         self.0.remove(index);
         self.0.iter_mut().for_each(|item| item.depends_on.retain(|it| it != id));
@@ -167,7 +169,7 @@ impl TodoList {
     }
 
     /// The items that have a status; the whole list if none is named.
-    pub(super) fn filtered(&self, status: &str) -> Result<String, String> {
+    pub(crate) fn filtered(&self, status: &str) -> Result<String, String> {
         if status.is_empty() {
             return Ok(self.to_string());
         }
@@ -181,8 +183,13 @@ impl TodoList {
         })
     }
 
+    /// Returns true if there are items and no work is left.
+    pub(crate) fn is_done(&self) -> bool {
+        !self.0.is_empty() && self.0.iter().all(|item| item.status.is_terminal())
+    }
+
     /// Names the oldest of the most important items whose dependencies are done.
-    pub(super) fn next(&self) -> String {
+    pub(crate) fn next(&self) -> String {
         let is_done = |id: &String| {
             self.0.iter().find(|item| item.id == *id).is_none_or(|item| item.status.is_terminal())
         };
@@ -197,7 +204,7 @@ impl TodoList {
             };
             return format!("Next: {}{notes}", item.title());
         }
-        String::from(if self.0.iter().all(|item| item.status.is_terminal()) {
+        String::from(if self.0.is_empty() || self.is_done() {
             "All todo items are done."
         } else {
             "No actionable items (pending items have unfinished dependencies)."

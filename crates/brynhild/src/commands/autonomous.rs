@@ -1,0 +1,56 @@
+//! `run -a`: lets a role work on a task by itself.
+
+use initrunner::autonomy::{self, AutonomousRun, DryConversation, Status};
+use initrunner::host::RoleConversation as _;
+use initrunner::role::Interval;
+
+use super::role_runner::Runner;
+use crate::args::RunArgs;
+use crate::assemble::assembly::Assembly;
+use crate::assemble::role::{self, stores};
+use crate::exit::{Exit, Outcome, Problem};
+use crate::output;
+
+pub(super) async fn run(assembly: &Assembly, args: &RunArgs, prompt: &str) -> Outcome {
+    let chosen = assembly.role.as_ref().ok_or_else(|| Problem::failed("there is no role"))?;
+    if args.dry_run {
+        role::rehearse(assembly).await?;
+        let mut conversation = DryConversation::default();
+        let result = autonomy::run(&mut conversation, &chosen.role, prompt).await;
+        if !assembly.wants_json() {
+            output::line(&result.total.output)?;
+        }
+        return shown(assembly, &result, "dry-run");
+    }
+    let runner = Runner::new(assembly);
+    let mut conversation = runner.open_shown().await?;
+    let id = conversation.id.clone();
+    let result = autonomy::run(&mut conversation, &chosen.role, prompt).await;
+    Box::new(conversation).close().await;
+    if chosen.has_schema() && !assembly.wants_json() && result.total.error.is_none() {
+        output::line(output::answer(&result.total.output))?;
+    }
+    let exit = shown(assembly, &result, id.as_str())?;
+    if let Some(memory) = stores::open_memory(assembly, &chosen.role) {
+        result.record(&memory).unwrap_or_else(|what| output::warning(&what));
+    }
+    if result.status != Status::Interrupted {
+        let times = [Interval::AfterSession, Interval::AfterAutonomous];
+        stores::end_session(assembly, runner.answering().await?, &times).await;
+    }
+    Ok(exit)
+}
+
+fn shown(assembly: &Assembly, result: &AutonomousRun, id: &str) -> Outcome {
+    if assembly.wants_json() {
+        output::json(&result.to_json(id))?;
+    } else {
+        output::note(&result.report());
+    }
+    Ok(match result.status {
+        Status::Completed | Status::MaxIterations => Exit::Done,
+        Status::Blocked | Status::Failed => Exit::Failed,
+        Status::Timeout | Status::BudgetExceeded => Exit::Limited,
+        Status::Error | Status::Interrupted => Exit::Command(result.total.exit_code),
+    })
+}

@@ -1,0 +1,261 @@
+//! Autonomous runs: a role is prompted again and again until its task is over or a limit is reached.
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::evals::SIMULATED;
+use crate::host::{RoleConversation, RoleRun};
+use crate::memory::{Kind, MemoryStore};
+use crate::role::{AutonomySettings, Guardrails, Role};
+use crate::task::{RunScope, TaskEnd, TaskStatus};
+
+const CONTINUATION: &str = "Continue with the task. Review your progress, then take the next step. \
+                            When everything is done, or you cannot go on, call finish_task with a \
+                            summary.";
+const PLAIN_CONTINUATION: &str = "Continue. Call finish_task with a summary when you are done.";
+
+/// The category of the memories of autonomous runs.
+const EPISODE: &str = "autonomous_run";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    Completed,
+    Blocked,
+    Failed,
+    Error,
+    Timeout,
+    BudgetExceeded,
+    MaxIterations,
+    Interrupted,
+}
+
+impl Status {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Completed => TaskStatus::Completed.name(),
+            Self::Blocked => TaskStatus::Blocked.name(),
+            Self::Failed => TaskStatus::Failed.name(),
+            Self::Error => "error",
+            Self::Timeout => "timeout",
+            Self::BudgetExceeded => "budget_exceeded",
+            Self::MaxIterations => "max_iterations",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+impl From<TaskStatus> for Status {
+    fn from(status: TaskStatus) -> Self {
+        match status {
+            TaskStatus::Completed => Self::Completed,
+            TaskStatus::Blocked => Self::Blocked,
+            TaskStatus::Failed => Self::Failed,
+        }
+    }
+}
+
+/// The result of an autonomous run.
+#[derive(Debug)]
+pub struct AutonomousRun {
+    pub status: Status,
+    /// The model's summary, or why the run was stopped.
+    pub summary: String,
+    pub iterations: u32,
+    max_iterations: u32,
+    /// The last iteration, with the calls, tokens and time of all.
+    pub total: RoleRun,
+}
+
+impl AutonomousRun {
+    pub fn is_success(&self) -> bool {
+        matches!(self.status, Status::Completed | Status::MaxIterations)
+    }
+
+    /// The lines that are shown at the end of a run.
+    pub fn report(&self) -> String {
+        let Self { iterations, max_iterations, total, summary, .. } = self;
+        let tokens = grouped(total.input_tokens + total.output_tokens);
+        let status = self.status.name();
+        let summary =
+            if summary.is_empty() { String::new() } else { format!("\nSummary: {summary}") };
+        format!(
+            "Status: {status} | Iterations: {iterations}/{max_iterations} | Tokens: \
+             {tokens}{summary}"
+        )
+    }
+
+    pub fn to_json(&self, id: &str) -> Value {
+        let total = &self.total;
+        let names: Vec<&str> = total.calls.iter().map(|(name, _)| name.as_str()).collect();
+        json!({
+            "run_id": id,
+            "status": self.status.name(),
+            "summary": self.summary,
+            "iterations": self.iterations,
+            "max_iterations": self.max_iterations,
+            "output": total.output,
+            "error": total.error,
+            "success": self.is_success(),
+            "tokens_in": total.input_tokens,
+            "tokens_out": total.output_tokens,
+            "total_tokens": total.input_tokens + total.output_tokens,
+            "tool_calls": names.len(),
+            "tool_call_names": names,
+            "duration_ms": total.duration_ms,
+        })
+    }
+
+    /// Remembers the model's summary as an event.
+    pub fn record(&self, memory: &MemoryStore) -> Result<(), String> {
+        let is_models = matches!(self.status, Status::Completed | Status::Blocked | Status::Failed);
+        if !is_models || self.summary.is_empty() || !memory.has_kind(Kind::Episodic) {
+            return Ok(());
+        }
+        memory.add(Kind::Episodic, EPISODE, &self.summary).map(drop)
+    }
+}
+
+/// Works on a task until it is over or a limit is reached.
+pub async fn run(
+    conversation: &mut dyn RoleConversation,
+    role: &Role,
+    prompt: &str,
+) -> AutonomousRun {
+    let started = Instant::now();
+    let scope = conversation.scope();
+    scope.prolong();
+    let usual = AutonomySettings::default();
+    let settings = role.autonomy.as_ref().unwrap_or(&usual);
+    let limits = &role.guardrails;
+    let mut progress = Progress { limits, total: RoleRun::default(), iterations: 0, idle: 0 };
+    let mut next = prompt.to_owned();
+    let (status, summary) = loop {
+        if let Some(status) = progress.exhausted(started.elapsed()) {
+            break (status, String::new());
+        }
+        if progress.iterations > 0 {
+            next = continuation(role, &scope) + &progress.budget(started.elapsed());
+        }
+        progress.add(conversation.run(&next).await);
+        if progress.total.is_interrupted {
+            break (Status::Interrupted, String::new());
+        }
+        if let Some(TaskEnd { status, summary }) = scope.with_task(|task| task.end()) {
+            break (status.into(), summary);
+        }
+        if let Some(error) = &progress.total.error {
+            break (Status::Error, error.clone());
+        }
+        if progress.idle >= settings.idle_iterations {
+            let count = progress.idle;
+            let text = format!("Stopped: no tool calls for {count} consecutive iterations.");
+            break (Status::Blocked, text);
+        }
+        if progress.iterations < limits.iterations
+            && let Some(exit_code) = conversation.wait(settings.delay).await
+        {
+            progress.total.exit_code = exit_code;
+            break (Status::Interrupted, String::new());
+        }
+    };
+    let Progress { mut total, iterations, .. } = progress;
+    total.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    AutonomousRun { status, summary, iterations, max_iterations: limits.iterations, total }
+}
+
+struct Progress<'a> {
+    limits: &'a Guardrails,
+    total: RoleRun,
+    iterations: u32,
+    /// Iterations in a row without a tool call.
+    idle: u32,
+}
+
+impl Progress<'_> {
+    /// The limit that allows no further iteration.
+    fn exhausted(&self, elapsed: Duration) -> Option<Status> {
+        if self.iterations >= self.limits.iterations {
+            Some(Status::MaxIterations)
+        } else if self.limits.autonomous_time.is_some_and(|limit| elapsed >= limit) {
+            Some(Status::Timeout)
+        } else if self.limits.autonomous_tokens.is_some_and(|limit| self.tokens() >= limit) {
+            Some(Status::BudgetExceeded)
+        } else {
+            None
+        }
+    }
+
+    fn tokens(&self) -> u64 {
+        self.total.input_tokens + self.total.output_tokens
+    }
+
+    fn add(&mut self, run: RoleRun) {
+        self.iterations += 1;
+        self.idle = if run.calls.is_empty() { self.idle + 1 } else { 0 };
+        let RoleRun { calls, input_tokens, output_tokens, reasoning_tokens, .. } =
+            std::mem::take(&mut self.total);
+        self.total = RoleRun {
+            calls: calls.into_iter().chain(run.calls).collect(),
+            input_tokens: input_tokens + run.input_tokens,
+            output_tokens: output_tokens + run.output_tokens,
+            reasoning_tokens: reasoning_tokens + run.reasoning_tokens,
+            ..run
+        };
+    }
+
+    /// The part of a continuation that says how much is used of the limits.
+    fn budget(&self, elapsed: Duration) -> String {
+        let share = |used: u64, limit: u64| used.saturating_mul(100) / limit.max(1);
+        let (iteration, most) = (self.iterations + 1, self.limits.iterations);
+        let percent = share(iteration.into(), most.into());
+        let tokens = self.limits.autonomous_tokens.map_or_else(String::new, |limit| {
+            let (used, percent) = (self.tokens(), share(self.tokens(), limit));
+            format!("\n- Tokens: {}/{} ({percent}%)", grouped(used), grouped(limit))
+        });
+        let time = self.limits.autonomous_time.map_or_else(String::new, |limit| {
+            let (used, limit) = (elapsed.as_secs(), limit.as_secs());
+            format!("\n- Time: {used}s/{limit}s ({}%)", share(used, limit))
+        });
+        format!("\n\nBUDGET:\n- Iteration: {iteration}/{most} ({percent}%){tokens}{time}")
+    }
+}
+
+fn continuation(role: &Role, scope: &RunScope) -> String {
+    let written = role.autonomy.as_ref().map(|settings| settings.continuation_prompt.as_deref());
+    let text = written.map_or(PLAIN_CONTINUATION, |written| written.unwrap_or(CONTINUATION));
+    format!("{text}\n\nCURRENT STATUS:\n{}", scope.with_task(|task| task.list.to_string()))
+}
+
+/// A number with commas between thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
+    groups.collect::<Vec<_>>().join(",")
+}
+
+/// A conversation that asks no model, for dry runs.
+#[derive(Default)]
+pub struct DryConversation(RunScope);
+
+#[async_trait(?Send)]
+impl RoleConversation for DryConversation {
+    async fn run(&mut self, _: &str) -> RoleRun {
+        RoleRun { output: SIMULATED.to_owned(), is_dry: true, ..RoleRun::default() }
+    }
+
+    fn scope(&self) -> RunScope {
+        self.0.clone()
+    }
+
+    async fn wait(&mut self, _: Duration) -> Option<u8> {
+        None
+    }
+
+    async fn close(self: Box<Self>) {}
+}
