@@ -3,6 +3,7 @@
 pub(crate) mod answer;
 mod delegate;
 pub(crate) mod documents;
+mod dotenv;
 mod host;
 mod model;
 pub(crate) mod persona;
@@ -21,7 +22,6 @@ use ::mcp::Servers;
 use agent::settings::{Bound, Budget, Settings, Span};
 use contract::hook::Hook;
 use contract::tool::Tool;
-use files::private;
 use initrunner::auto_skill::{self, ActivateSkill};
 use initrunner::builtin;
 use initrunner::compose::{self, ComposedReading, Document};
@@ -192,7 +192,7 @@ fn choose_with(
     given: &BTreeMap<String, String>,
 ) -> Result<(), Problem> {
     let file = role.file.clone();
-    take_variables(assembly, &role);
+    dotenv::take_variables(assembly, &role);
     let environment = &assembly.environment.variables;
     let prompt = variables::filled(&role.prompt, role.variables.as_ref(), given, environment)
         .map_err(|what| Problem::misuse(format!("{}: {what}", file.display())))?;
@@ -300,36 +300,6 @@ impl ChosenRole {
         };
         let own = [role.file.clone()].into_iter().chain(schema);
         own.chain(python.files().map(PathBuf::from)).collect()
-    }
-}
-
-/// Takes the variables of the `.env` beside a role, and of the user's own, that are not set. A
-/// project that is not trusted sets none.
-fn take_variables(assembly: &mut Assembly, role: &Role) {
-    let beside = role.directory().join(".env");
-    let is_refused = came_with_project(assembly, role);
-    if is_refused && beside.exists() {
-        output::warning(&format!(
-            "{} is not read: it came with a project that is not trusted",
-            beside.display()
-        ));
-    }
-    let beside = Some(beside).filter(|_| !is_refused);
-    let own = assembly.environment.home.iter().map(|home| home.join(".initrunner/.env"));
-    for file in beside.into_iter().chain(own.collect::<Vec<_>>()) {
-        let text = match private::read(&file) {
-            Ok(bytes) => String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned(),
-            Err(why) => {
-                output::warning(&format!("{} is not read: {why}", file.display()));
-                continue;
-            }
-        };
-        for line in config::dotenv::parse(&text) {
-            assembly.environment.variables.entry(line.name).or_insert(line.value);
-        }
-    }
-    if !is_refused {
-        assembly.environment.variables.extend(role.environment.clone());
     }
 }
 
