@@ -55,6 +55,8 @@ pub(crate) struct ChosenRole {
     output: Option<Value>,
     given: BTreeMap<String, String>,
     added: Vec<String>,
+    /// The reason of its run in the record of runs; none if the user started it.
+    pub(crate) trigger_type: Option<&'static str>,
 }
 
 /// A role that is ready to be played.
@@ -206,7 +208,8 @@ fn choose_with(
         python::tell_withheld(assembly, &role, &sending);
     }
     let (given, added) = (given.clone(), Vec::new());
-    assembly.role = Some(ChosenRole { role, prompt, skills, output, given, added });
+    let trigger_type = None;
+    assembly.role = Some(ChosenRole { role, prompt, skills, output, given, added, trigger_type });
     Ok(())
 }
 

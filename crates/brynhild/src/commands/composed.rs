@@ -104,7 +104,11 @@ pub(super) async fn run(assembly: &Assembly, args: &RunArgs) -> Outcome {
     let missing =
         || Problem::misuse(format!("{} mode requires --prompt (-p).", composed.kind.name()));
     let prompt = single_role::prompt(assembly, &said).await?.ok_or_else(missing)?;
-    let (started, runner) = (Instant::now(), Runner::new(assembly));
+    let (started, mut runner) = (Instant::now(), Runner::new(assembly));
+    runner.trigger_type = Some(match composed.kind {
+        Kind::Flow(_) => "flow",
+        _ => "team",
+    });
     let on_end = |run: &MemberRun| output::progress(&run.line());
     let sense_model = assembly.environment.variable("INITRUNNER_DEFAULT_MODEL");
     let sense_model = sense_model.map(ModelWish::from_text);

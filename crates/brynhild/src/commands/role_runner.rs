@@ -39,11 +39,18 @@ pub(super) struct Runner<'a> {
     answering: OnceCell<Arc<AnsweringModel>>,
     /// Set when a signal stops the run: no further conversation is opened.
     pub(super) is_stopped: Cell<bool>,
+    /// The reason of the runs that it opens, as the record of runs names it.
+    pub(super) trigger_type: Option<&'static str>,
 }
 
 impl<'a> Runner<'a> {
     pub(super) fn new(assembly: &'a Assembly) -> Self {
-        Self { assembly, answering: OnceCell::new(), is_stopped: Cell::new(false) }
+        Self {
+            assembly,
+            answering: OnceCell::new(),
+            is_stopped: Cell::new(false),
+            trigger_type: None,
+        }
     }
 
     pub(super) async fn answering(&self) -> Result<&Arc<AnsweringModel>, Problem> {
@@ -87,6 +94,9 @@ impl RoleRunner for Runner<'_> {
         let mut assembly = self.separate();
         let opened = async {
             role::choose_read(&mut assembly, role)?;
+            if let Some(chosen) = &mut assembly.role {
+                chosen.trigger_type = self.trigger_type;
+            }
             let answering = Arc::new(assemble::answering_model::answering(&assembly).await?);
             OpenRun::open(&assembly, answering).await
         };

@@ -188,7 +188,7 @@ impl Reader<'_> {
                 }
             } else if has(child, "triggers") {
                 let path = format!("agents.{name}.triggers");
-                self.fields.warning(&path, "it is not supported and does nothing here");
+                self.fields.warning(&path, "it only matters for the daemon, and does nothing here");
             }
         }
         if has(&self.document, "durability") {

@@ -219,8 +219,8 @@ fn unsupported_parts_of_a_flow_are_warnings() {
     assert_eq!(
         said(yaml),
         [
-            "Warning triggers: it is not supported and does nothing here",
-            "Warning agents.a.triggers: it is not supported and does nothing here",
+            "Warning triggers: it only matters for the daemon, and does nothing here",
+            "Warning agents.a.triggers: it only matters for the daemon, and does nothing here",
             "Warning durability: it is not supported and does nothing here",
             "Warning agents.c: nothing leads to it, so that it never runs",
         ]

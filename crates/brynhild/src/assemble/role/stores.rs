@@ -81,7 +81,7 @@ pub(crate) fn audited(
     let run = RunSource {
         run_id: session.map(|id| id.as_str().to_owned()),
         agent: chosen.role.name.clone(),
-        trigger_type: None,
+        trigger_type: chosen.trigger_type,
     };
     let own = assembly.clone();
     let scrub = Arc::new(move |text: &str| own.secrets().redacted(text));

@@ -66,6 +66,9 @@ fn sequential_team_hands_outputs_on() {
     let run = project.brynhild(&["run", "team.yaml", "-p", "News?"]);
     assert_eq!(run.success().stdout, "Editor answers after reading\n");
     assert_eq!(statuses(&run), ["OK writer", "OK editor"]);
+    let runs = project.brynhild(&["audit", "export", "--trigger-type", "team"]).json();
+    let agents = [&runs[1]["agent_name"], &runs[0]["agent_name"]];
+    assert_eq!(agents, ["writer", "ed"], "{runs}");
     let chats = model.chats();
     let tools = chats[1].body["tools"].to_string();
     assert!(tools.contains("current_time") && tools.contains("calculate"), "{tools}");
