@@ -50,8 +50,8 @@ pub use network::Granted;
 #[cfg(test)]
 pub(crate) use tests::fixture;
 
-/// The place and the means of a role's tools.
-pub struct Ground {
+/// The directories, processes and network that the tools of a role use.
+pub struct ToolHost {
     pub role_directory: PathBuf,
     pub surroundings: Surroundings,
     pub requests: Arc<dyn HttpClient>,
@@ -64,7 +64,7 @@ pub struct Ground {
     pub documents: Option<DocumentPlace>,
 }
 
-impl Ground {
+impl ToolHost {
     /// The directory that a program runs in: `named` from where the user is, else the role's own, as
     /// far as it lies in the workspace, which is all that a confined program sees.
     fn working_directory(&self, named: Option<&str>) -> Result<PathBuf, String> {
@@ -96,7 +96,7 @@ impl Built {
     }
 }
 
-type Build = fn(&Options<'_>, &Ground) -> Result<Built, String>;
+type Build = fn(&Options<'_>, &ToolHost) -> Result<Built, String>;
 
 /// The types: name, keys, and what makes their tools.
 const KINDS: [(&str, &[&str], Build); 19] = [
@@ -148,10 +148,10 @@ pub fn unknown_keys(entry: &ToolEntry) -> Option<String> {
 }
 
 /// Makes the tools of an entry. An error says what is wrong with it.
-pub fn build(entry: &ToolEntry, ground: &Ground) -> Result<Built, String> {
+pub fn build(entry: &ToolEntry, tool_host: &ToolHost) -> Result<Built, String> {
     let found = KINDS.iter().find(|(name, ..)| *name == entry.kind);
     let (_, _, build) = found.ok_or_else(|| format!("there is no type `{}`", entry.kind))?;
-    build(&Options::new(&entry.fields), ground)
+    build(&Options::new(&entry.fields), tool_host)
 }
 
 struct About<'a> {
@@ -165,7 +165,7 @@ struct About<'a> {
 
 impl About<'_> {
     /// The description of a tool; its risk decides about permission, recovery and parallelism.
-    fn spec(self, ground: &Ground) -> ToolSpec {
+    fn spec(self, tool_host: &ToolHost) -> ToolSpec {
         let only_looks = self.risk == Risk::ReadOnly;
         let schema = json!({
             "type": "object", "properties": self.properties, "required": self.required,
@@ -185,7 +185,7 @@ impl About<'_> {
                 Risk::HighImpact => Recovery::Deny,
             },
             parallel: only_looks,
-            source: ground.source.clone(),
+            source: tool_host.source.clone(),
             traits: Traits::default(),
         }
     }
@@ -229,7 +229,7 @@ mod tests {
     fn every_type_describes_its_tools() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join(".git")).unwrap();
-        let ground = fixture::ground(directory.path());
+        let tool_host = fixture::tool_host(directory.path());
         for (value, names) in [
             (json!({"type": "filesystem"}), vec!["read_file", "list_directory"]),
             (
@@ -274,7 +274,7 @@ mod tests {
             ),
             (json!({"type": "slack", "webhook_url": "https://x.test"}), vec!["send_slack_message"]),
         ] {
-            let built = build(&entry(&value), &ground).unwrap_or_else(|error| panic!("{error}"));
+            let built = build(&entry(&value), &tool_host).unwrap_or_else(|error| panic!("{error}"));
             let found: Vec<_> = built.tools.iter().map(|it| it.spec().name.clone()).collect();
             assert_eq!(found, names, "{value}");
             for tool in &built.tools {

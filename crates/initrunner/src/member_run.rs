@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::compose::Composed;
 use crate::host::{RoleRun, RoleRunner};
-use crate::role::{ModelWish, Role};
+use crate::role::{ModelSettings, Role};
 
 pub struct MemberRun {
     pub name: String,
@@ -41,7 +41,7 @@ pub struct RunHost<'a> {
     /// Called at the end of each member's run.
     pub on_end: &'a dyn Fn(&MemberRun),
     /// The model that chooses an agent; the document's if none is set.
-    pub sense_model: Option<ModelWish>,
+    pub sense_model: Option<ModelSettings>,
 }
 
 impl ComposedRun {

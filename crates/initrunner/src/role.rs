@@ -49,7 +49,7 @@ pub struct Role {
     pub environment: BTreeMap<String, String>,
     /// The system prompt, with places for variables.
     pub prompt: String,
-    pub model: ModelWish,
+    pub model: ModelSettings,
     pub tools: Vec<ToolEntry>,
     pub skills: Vec<String>,
     /// Skills that it finds by itself at most; 0 if it does not look for any.
@@ -80,7 +80,7 @@ impl Role {
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ModelWish {
+pub struct ModelSettings {
     pub provider: Option<String>,
     pub name: Option<String>,
     pub base_url: Option<String>,
@@ -89,7 +89,7 @@ pub struct ModelWish {
     pub max_tokens: Option<u64>,
 }
 
-impl ModelWish {
+impl ModelSettings {
     /// Reads `provider:name`, or a name alone.
     pub fn from_text(text: &str) -> Self {
         Fields::default().model(Some(&text.into()))

@@ -462,13 +462,13 @@ async fn opened(
     let found = skills::automatic(assembly, chosen);
     let has_state = entries.iter().any(|entry| builtin::has_run_state(&entry.kind));
     let finish = role.is_autonomous || has_state;
-    let finish = finish.then(|| builtin::finish_task(&tools::ground(assembly, role, run)));
+    let finish = finish.then(|| builtin::finish_task(&tools::tool_host(assembly, role, run)));
     let activate = (!found.is_empty())
         .then(|| Arc::new(ActivateSkill::new(found.clone(), tools::source(role))) as Arc<dyn Tool>);
     let memory = stores::open_memory(assembly, role);
     let remember = memory
         .iter()
-        .flat_map(|memory| builtin::memory_tools(memory, &tools::ground(assembly, role, run)));
+        .flat_map(|memory| builtin::memory_tools(memory, &tools::tool_host(assembly, role, run)));
     let is_run = depth == Depth::Run && answering.is_some();
     let search = documents::search_tool(assembly, role, run, is_run).await;
     for tool in finish.into_iter().chain(activate).chain(remember).chain(search) {

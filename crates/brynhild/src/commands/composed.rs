@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use initrunner::compose::{Composed, ComposedReading, Document, Kind};
 use initrunner::member_run::{MemberRun, RunHost};
-use initrunner::role::{Finding, ModelWish, Reading, Severity};
+use initrunner::role::{Finding, ModelSettings, Reading, Severity};
 use serde_json::json;
 
 use super::role::{self as single_role, print_findings};
@@ -111,7 +111,7 @@ pub(super) async fn run(assembly: &Assembly, args: &RunArgs) -> Outcome {
     });
     let on_end = |run: &MemberRun| output::progress(&run.line());
     let sense_model = assembly.environment.variable("INITRUNNER_DEFAULT_MODEL");
-    let sense_model = sense_model.map(ModelWish::from_text);
+    let sense_model = sense_model.map(ModelSettings::from_text);
     let host = RunHost { runner: &runner, on_end: &on_end, sense_model };
     if is_group {
         let place = composed.sense(&prompt, &host).await;

@@ -30,13 +30,13 @@ struct Script {
 
 impl Script {
     fn new(turns: Vec<Turn>) -> Self {
-        let ground = fixture::ground(Path::new("/"));
+        let tool_host = fixture::tool_host(Path::new("/"));
         let fields = json!({"type": "todo"}).as_object().unwrap().clone();
         let entry = ToolEntry { kind: "todo".to_owned(), fields };
-        let mut tools = builtin::build(&entry, &ground).unwrap().tools;
-        tools.push(finish_task(&ground));
+        let mut tools = builtin::build(&entry, &tool_host).unwrap().tools;
+        tools.push(finish_task(&tool_host));
         let (prompts, waits) = (Vec::new(), Vec::new());
-        Self { tools, scope: ground.run.clone(), turns: turns.into(), prompts, waits }
+        Self { tools, scope: tool_host.run.clone(), turns: turns.into(), prompts, waits }
     }
 }
 

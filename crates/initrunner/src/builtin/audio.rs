@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::function::{self, Function};
 use super::options::Options;
-use super::{About, Built, Ground, http, text};
+use super::{About, Built, ToolHost, http, text};
 use crate::host::{Exchange, HttpClient};
 use crate::html;
 
@@ -34,9 +34,9 @@ const REPLY_LIMIT: usize = 8 << 20;
 
 const FORMATS: [&str; 8] = ["mp3", "mp4", "m4a", "wav", "ogg", "webm", "mpeg", "flac"];
 
-pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
+pub(super) fn build(options: &Options<'_>, tool_host: &ToolHost) -> Result<Built, String> {
     options.text("transcription_model")?;
-    let address = ground.surroundings.variables.get(ADDRESS_VARIABLE);
+    let address = tool_host.surroundings.variables.get(ADDRESS_VARIABLE);
     let address = address.filter(|it| !it.is_empty()).map_or(YOUTUBE, String::as_str);
     let usual = || vec![String::from("en")];
     let transcript = Transcript {
@@ -45,10 +45,10 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
         has_times: options.flag("include_timestamps", false)?,
         max_chars: options.count("max_transcript_chars", 50_000)?,
         timeout: options.timeout(30)?,
-        requests: Arc::clone(&ground.requests),
+        requests: Arc::clone(&tool_host.requests),
     };
     let recording = Recording {
-        directory: ground.surroundings.cwd.clone(),
+        directory: tool_host.surroundings.cwd.clone(),
         megabytes: options.count("max_audio_mb", 20)?,
     };
     let about = About {
@@ -65,7 +65,7 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
         }),
         required: &["url"],
     };
-    let asking = ToolSpec { requires_permission: true, ..about.spec(ground) };
+    let asking = ToolSpec { requires_permission: true, ..about.spec(tool_host) };
     let about = About {
         name: "transcribe_audio",
         description: "Return the words of an audio file.",
@@ -76,7 +76,7 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
     };
     Ok(Built::of([
         function::tool(transcript, asking),
-        function::tool(recording, about.spec(ground)),
+        function::tool(recording, about.spec(tool_host)),
     ]))
 }
 

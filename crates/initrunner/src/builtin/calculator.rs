@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 use super::function::{self, Function, blocking};
 use super::options::Options;
-use super::{About, Built, Ground, text};
+use super::{About, Built, ToolHost, text};
 use number::Number;
 use syntax::Expression;
 
 pub(super) const KEYS: &[&str] = &["max_expression_length"];
 
-pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
+pub(super) fn build(options: &Options<'_>, tool_host: &ToolHost) -> Result<Built, String> {
     let about = About {
         name: "calculate",
         description: "Evaluate an arithmetic expression in Python's syntax: + - * / // % **, the \
@@ -30,7 +30,7 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
         required: &["expression"],
     };
     let calculator = Calculator { max_length: options.count("max_expression_length", 1000)? };
-    Ok(Built::of([function::tool(calculator, about.spec(ground))]))
+    Ok(Built::of([function::tool(calculator, about.spec(tool_host))]))
 }
 
 struct Calculator {

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use super::function::{self, Function};
 use super::options::Options;
-use super::{About, Built, Ground, text};
+use super::{About, Built, ToolHost, text};
 use crate::host::{UserAnswer, UserQuestions};
 use crate::task::RunState;
 
 pub(super) const KEYS: &[&str] = &["max_clarifications", "timeout_seconds"];
 
-pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
+pub(super) fn build(options: &Options<'_>, tool_host: &ToolHost) -> Result<Built, String> {
     let about = About {
         name: "clarify",
         description: "Ask the user for information that is missing and that you cannot find \
@@ -30,10 +30,10 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
         timeout: Duration::from_secs(
             options.count_within("timeout_seconds", 300, 30..=3600)? as u64
         ),
-        asked: RunState::new(&ground.run),
-        user: Arc::clone(&ground.user),
+        asked: RunState::new(&tool_host.run),
+        user: Arc::clone(&tool_host.user),
     };
-    Ok(Built::of([function::stateful(clarify, about.spec(ground))]))
+    Ok(Built::of([function::stateful(clarify, about.spec(tool_host))]))
 }
 
 struct Clarify {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::directory::{self, Directory};
 use super::function::{self, Function, blocking};
 use super::options::Options;
-use super::{About, Built, Ground, shortened, text};
+use super::{About, Built, ToolHost, shortened, text};
 
 pub(super) const KEYS: &[&str] = &["root_path", "max_rows", "max_file_size_mb", "delimiter"];
 
@@ -22,19 +22,22 @@ const OUTPUT_LIMIT: usize = 65_536;
 const ROWS_SHOWN: usize = 5;
 const QUERY_LIMIT: usize = 50;
 
-pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
+pub(super) fn build(options: &Options<'_>, tool_host: &ToolHost) -> Result<Built, String> {
     let delimiter = options.text("delimiter")?.unwrap_or(",");
     let &[delimiter] = delimiter.as_bytes() else {
         return Err(String::from("`delimiter` is no single ASCII character"));
     };
     let source = Arc::new(Source {
-        directory: Directory::new(options, ground, &["csv"])?,
+        directory: Directory::new(options, tool_host, &["csv"])?,
         max_rows: options.count("max_rows", 1000)?,
         megabytes: options.count("max_file_size_mb", 10)?,
         delimiter,
     });
     let made = |work| {
-        function::tool(Analysis { work, source: Arc::clone(&source) }, described(work).spec(ground))
+        function::tool(
+            Analysis { work, source: Arc::clone(&source) },
+            described(work).spec(tool_host),
+        )
     };
     Ok(Built::of([Work::Inspect, Work::Summarize, Work::Query].map(made)))
 }

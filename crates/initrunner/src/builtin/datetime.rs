@@ -12,7 +12,7 @@ use jiff::{Timestamp, Zoned};
 use serde_json::{Value, json};
 
 use super::options::Options;
-use super::{About, Built, Ground, text};
+use super::{About, Built, ToolHost, text};
 
 const MOMENT: &str = "%Y-%m-%dT%H:%M:%S%:z";
 const TOLD: &str = "%Y-%m-%dT%H:%M:%S%:z (%A, %B %d, %Y %I:%M:%S %p %Z)";
@@ -22,13 +22,13 @@ const CIVIL: &str = "%Y-%m-%dT%H:%M:%S";
 const WAYS: &str = "%Y-%m-%d %H:%M:%S|%Y-%m-%d %H:%M|%Y/%m/%d %H:%M:%S|%Y/%m/%d|%Y%m%d|%B %d, %Y|%b %d, %Y|\
     %d %B %Y|%d %b %Y|%B %d %Y|%d.%m.%Y %H:%M|%d.%m.%Y|%m/%d/%Y %H:%M|%m/%d/%Y";
 
-pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
+pub(super) fn build(options: &Options<'_>, tool_host: &ToolHost) -> Result<Built, String> {
     let zone = options.text("default_timezone")?.unwrap_or("UTC");
     let zone = named(zone).map_err(|what| format!("`default_timezone`: {what}"))?;
     let made = |work, name, description, properties, required| {
         let (kind, risk) = ("datetime", Risk::ReadOnly);
         let about = About { name, description, kind, risk, properties, required };
-        Arc::new(Clock { spec: about.spec(ground).into(), work, zone: zone.clone() })
+        Arc::new(Clock { spec: about.spec(tool_host).into(), work, zone: zone.clone() })
             as Arc<dyn Tool>
     };
     Ok(Built::of([
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     fn tools(entry: &Value) -> Result<Built, String> {
-        build(&Options::new(entry.as_object().unwrap()), &fixture::ground(Path::new("/")))
+        build(&Options::new(entry.as_object().unwrap()), &fixture::tool_host(Path::new("/")))
     }
 
     #[tokio::test]

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use ::files::bounded;
 
-use super::Ground;
+use super::ToolHost;
 use super::options::Options;
 
 pub(super) struct Directory {
@@ -18,10 +18,10 @@ impl Directory {
     /// The directory `root_path`, from where the user is.
     pub(super) fn new(
         options: &Options<'_>,
-        ground: &Ground,
+        tool_host: &ToolHost,
         extensions: &[impl AsRef<str>],
     ) -> Result<Self, String> {
-        let root = ground.surroundings.cwd.join(options.text("root_path")?.unwrap_or("."));
+        let root = tool_host.surroundings.cwd.join(options.text("root_path")?.unwrap_or("."));
         let plain = |text: &str| text.trim_start_matches('.').to_lowercase();
         Ok(Self {
             // One that does not exist is an error when something is asked of it.

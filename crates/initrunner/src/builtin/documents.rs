@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use super::function::{self, Function};
 use super::memory::count;
-use super::{About, Ground, text};
+use super::{About, ToolHost, text};
 use crate::documents::{DocumentStore, Query};
 use crate::role::SearchStrategy;
 
-pub fn search_documents(documents: DocumentStore, ground: &Ground) -> Arc<dyn Tool> {
+pub fn search_documents(documents: DocumentStore, tool_host: &ToolHost) -> Arc<dyn Tool> {
     let about = About {
         name: "search_documents",
         description: "Search the documents of this agent.",
@@ -33,7 +33,7 @@ pub fn search_documents(documents: DocumentStore, ground: &Ground) -> Arc<dyn To
         }),
         required: &["query"],
     };
-    function::tool(Search(Arc::new(documents)), about.spec(ground))
+    function::tool(Search(Arc::new(documents)), about.spec(tool_host))
 }
 
 struct Search(Arc<DocumentStore>);

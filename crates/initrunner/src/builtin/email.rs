@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::function::{self, Function};
 use super::options::Options;
-use super::{About, Built, Ground, shortened, text};
+use super::{About, Built, ToolHost, shortened, text};
 use crate::host::HttpClient;
 use imap::Mailbox;
 use line_stream::Endpoint;
@@ -36,10 +36,10 @@ pub(super) const KEYS: &[&str] = &[
     "timeout_seconds",
 ];
 
-pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
+pub(super) fn build(options: &Options<'_>, tool_host: &ToolHost) -> Result<Built, String> {
     let mut built = Built::default();
     let mut expand = |key: &str, written: &str| {
-        let value = ground.requests.expand(written);
+        let value = tool_host.requests.expand(written);
         if value.contains("${") {
             built.notes.push(format!("`{key}` is {written}, which is not set"));
         }
@@ -73,11 +73,11 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
         max_results: options.count("max_results", 20)?,
         max_body_chars: options.count("max_body_chars", 50_000)?,
         timeout: options.timeout(30)?,
-        network: Arc::clone(&ground.requests),
+        network: Arc::clone(&tool_host.requests),
     });
     let sending = may_send.then_some(Work::Send);
     for work in [Work::Search, Work::Read, Work::Folders].into_iter().chain(sending) {
-        let spec = ToolSpec { requires_permission: true, ..described(work).spec(ground) };
+        let spec = ToolSpec { requires_permission: true, ..described(work).spec(tool_host) };
         built.tools.push(function::tool(EmailTool { work, mail: Arc::clone(&mail) }, spec));
     }
     Ok(built)

@@ -13,17 +13,17 @@ use serde_json::{Value, json};
 
 use super::directory::Directory;
 use super::options::Options;
-use super::{About, Built, Ground, text};
+use super::{About, Built, ToolHost, text};
 
-pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
+pub(super) fn build(options: &Options<'_>, tool_host: &ToolHost) -> Result<Built, String> {
     let extensions = options.texts("allowed_extensions")?.unwrap_or_default();
-    let directory = Arc::new(Directory::new(options, ground, &extensions)?);
+    let directory = Arc::new(Directory::new(options, tool_host, &extensions)?);
     let mut built = Built::of([
-        FileTool::made(Work::Read, &directory, ground),
-        FileTool::made(Work::List, &directory, ground),
+        FileTool::made(Work::Read, &directory, tool_host),
+        FileTool::made(Work::List, &directory, tool_host),
     ]);
     if !options.flag("read_only", true)? {
-        built.tools.push(FileTool::made(Work::Write, &directory, ground));
+        built.tools.push(FileTool::made(Work::Write, &directory, tool_host));
     }
     Ok(built)
 }
@@ -42,7 +42,7 @@ struct FileTool {
 }
 
 impl FileTool {
-    fn made(work: Work, directory: &Arc<Directory>, ground: &Ground) -> Arc<dyn Tool> {
+    fn made(work: Work, directory: &Arc<Directory>, tool_host: &ToolHost) -> Arc<dyn Tool> {
         let path = json!({"type": "string", "description": "The path, relative to the directory"});
         let content = json!({"type": "string", "description": "All that the file shall hold"});
         let (name, description, risk, properties, required) = match work {
@@ -70,7 +70,11 @@ impl FileTool {
         };
         let kind = "filesystem";
         let about = About { name, description, kind, risk, properties, required };
-        Arc::new(Self { spec: about.spec(ground).into(), work, directory: Arc::clone(directory) })
+        Arc::new(Self {
+            spec: about.spec(tool_host).into(),
+            work,
+            directory: Arc::clone(directory),
+        })
     }
 
     fn path(&self, args: &Value) -> Result<PathBuf, ToolError> {
@@ -131,8 +135,8 @@ mod tests {
     fn tools(directory: &Path, more: &Value) -> Vec<Arc<dyn Tool>> {
         let mut entry = json!({"root_path": "root"});
         entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let ground = fixture::ground(directory);
-        build(&Options::new(entry.as_object().unwrap()), &ground).unwrap().tools
+        let tool_host = fixture::tool_host(directory);
+        build(&Options::new(entry.as_object().unwrap()), &tool_host).unwrap().tools
     }
 
     #[tokio::test]

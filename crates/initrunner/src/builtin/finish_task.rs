@@ -7,12 +7,12 @@ use contract::tool::{Risk, Tool};
 use serde_json::{Value, json};
 
 use super::function::{self, Function};
-use super::{About, Ground, text};
+use super::{About, ToolHost, text};
 use crate::task::{RunScope, TaskEnd, TaskStatus};
 
 /// The tool by which a model says that its task is over. Autonomous runs and roles with tools that
 /// keep state have it.
-pub fn finish_task(ground: &Ground) -> Arc<dyn Tool> {
+pub fn finish_task(tool_host: &ToolHost) -> Arc<dyn Tool> {
     let about = About {
         name: "finish_task",
         description: "Say that the task is over, with a summary of the result. Then answer.",
@@ -27,7 +27,7 @@ pub fn finish_task(ground: &Ground) -> Arc<dyn Tool> {
         }),
         required: &["summary"],
     };
-    function::stateful(FinishTask(ground.run.clone()), about.spec(ground))
+    function::stateful(FinishTask(tool_host.run.clone()), about.spec(tool_host))
 }
 
 struct FinishTask(RunScope);

@@ -18,7 +18,7 @@ use serde_json::Value;
 use super::options::Options;
 use super::process::{Limits, Program};
 use super::shell::quoted;
-use super::{About, Built, Ground, shortened};
+use super::{About, Built, ToolHost, shortened};
 use crate::host::End;
 use change::GitChange;
 use commands::{ALL, Look};
@@ -39,17 +39,17 @@ const TAMED: &[&str] = &[
     "color.ui=false",
 ];
 
-pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
+pub(super) fn build(options: &Options<'_>, tool_host: &ToolHost) -> Result<Built, String> {
     let named = options.text("repo_path")?.unwrap_or(".");
-    let directory = ground.surroundings.cwd.join(named);
+    let directory = tool_host.surroundings.cwd.join(named);
     let directory = directory.canonicalize().unwrap_or(directory);
     let top = top(&directory).ok_or_else(|| format!("'{named}' is not a git repository"))?;
     let limits = Limits {
-        processes: Arc::clone(&ground.processes),
+        processes: Arc::clone(&tool_host.processes),
         time: options.timeout(30)?,
         output: options.count("max_output_bytes", 102_400)?,
     };
-    let workspace = &ground.surroundings.workspace;
+    let workspace = &tool_host.surroundings.workspace;
     let repository = Arc::new(Repository {
         outside: (!top.starts_with(workspace)).then(|| top.clone()),
         directory,
@@ -66,12 +66,12 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
             required: look.required,
         };
         let repository = Arc::clone(&repository);
-        Arc::new(GitLook { spec: about.spec(ground).into(), look, repository }) as Arc<dyn Tool>
+        Arc::new(GitLook { spec: about.spec(tool_host).into(), look, repository }) as Arc<dyn Tool>
     };
     let mut built = Built { tools: ALL.iter().map(made).collect(), notes: Vec::new() };
     if !options.flag("read_only", true)? {
         if repository.outside.is_none() {
-            built.tools.extend(GitChange::all(ground, &repository));
+            built.tools.extend(GitChange::all(tool_host, &repository));
         } else {
             built.notes.push(String::from(
                 "git_checkout, git_commit and git_tag are left out: the repository is not in the \
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     fn tools(directory: &Path, entry: &Value) -> Result<Built, String> {
-        build(&Options::new(entry.as_object().unwrap()), &fixture::ground(directory))
+        build(&Options::new(entry.as_object().unwrap()), &fixture::tool_host(directory))
     }
 
     #[test]

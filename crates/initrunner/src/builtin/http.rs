@@ -12,13 +12,13 @@ use reqwest::{Method, Url};
 use serde_json::{Value, json};
 
 use super::options::Options;
-use super::{About, Built, Ground, shortened, text};
+use super::{About, Built, ToolHost, shortened, text};
 use crate::host::{Exchange, HttpClient};
 
 const ANSWER: usize = 100 << 10;
 const PATIENCE: Duration = Duration::from_secs(30);
 
-pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
+pub(super) fn build(options: &Options<'_>, tool_host: &ToolHost) -> Result<Built, String> {
     let base = address(options.required("base_url")?)?;
     let methods = options.texts("allowed_methods")?.unwrap_or_else(|| vec!["GET".to_owned()]);
     let methods: Vec<String> = methods.iter().map(|method| method.to_uppercase()).collect();
@@ -50,8 +50,8 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
         }),
         required: &["method", "path"],
     };
-    let spec = ToolSpec { requires_permission: true, ..about.spec(ground) };
-    let requests = ground.requests.clone();
+    let spec = ToolSpec { requires_permission: true, ..about.spec(tool_host) };
+    let requests = tool_host.requests.clone();
     Ok(Built::of([Arc::new(HttpRequest { spec: spec.into(), base, methods, headers, requests })]))
 }
 
@@ -158,8 +158,8 @@ mod tests {
 
     fn tool(base: &str) -> Arc<dyn Tool> {
         let entry = json!({"base_url": base, "allowed_methods": ["get", "POST"]});
-        let ground = fixture::ground(Path::new("/"));
-        build(&Options::new(entry.as_object().unwrap()), &ground).unwrap().tools.remove(0)
+        let tool_host = fixture::tool_host(Path::new("/"));
+        build(&Options::new(entry.as_object().unwrap()), &tool_host).unwrap().tools.remove(0)
     }
 
     fn target(base: &str, path: &str) -> Result<Vec<Action>, String> {

@@ -7,11 +7,11 @@ use contract::tool::{Risk, Tool};
 use serde_json::{Value, json};
 
 use super::function::{self, Function};
-use super::{About, Ground, text};
+use super::{About, ToolHost, text};
 use crate::memory::{Kind, MemoryFilter, MemoryStore, tidy_category};
 
 /// Makes the tools of a memory. A disabled kind has no tool.
-pub fn memory_tools(memory: &Arc<MemoryStore>, ground: &Ground) -> Vec<Arc<dyn Tool>> {
+pub fn memory_tools(memory: &Arc<MemoryStore>, tool_host: &ToolHost) -> Vec<Arc<dyn Tool>> {
     let writers = [
         (
             Kind::Semantic,
@@ -49,7 +49,7 @@ pub fn memory_tools(memory: &Arc<MemoryStore>, ground: &Ground) -> Vec<Arc<dyn T
             required: &["content"],
         };
         let writer = Writer { memory: Arc::clone(memory), kind, verb };
-        tools.push(function::stateful(writer, about.spec(ground)));
+        tools.push(function::stateful(writer, about.spec(tool_host)));
     }
     let kinds: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
     let recall = About {
@@ -79,8 +79,8 @@ pub fn memory_tools(memory: &Arc<MemoryStore>, ground: &Ground) -> Vec<Arc<dyn T
         }),
         required: &[],
     };
-    tools.push(function::tool(Recall(Arc::clone(memory)), recall.spec(ground)));
-    tools.push(function::tool(List(Arc::clone(memory)), list.spec(ground)));
+    tools.push(function::tool(Recall(Arc::clone(memory)), recall.spec(tool_host)));
+    tools.push(function::tool(List(Arc::clone(memory)), list.spec(tool_host)));
     tools
 }
 

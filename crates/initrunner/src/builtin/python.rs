@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::options::Options;
 use super::process::{Limits, Program};
 use super::shell::quoted;
-use super::{About, Built, Granted, Ground, text};
+use super::{About, Built, Granted, ToolHost, text};
 
 pub(super) const KEYS: &[&str] = &[
     "timeout_seconds",
@@ -26,7 +26,7 @@ pub(super) const KEYS: &[&str] = &[
 
 pub(super) const INTERPRETER: &str = "python3";
 
-pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
+pub(super) fn build(options: &Options<'_>, tool_host: &ToolHost) -> Result<Built, String> {
     // A user is asked by rules and by `approval`; this key has never decided anything.
     options.flag("require_confirmation", true)?;
     let about = About {
@@ -38,23 +38,23 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
         required: &["code"],
     };
     let mut built = Built::of([Arc::new(RunPython {
-        spec: about.spec(ground).into(),
-        cwd: ground.working_directory(options.text("working_dir")?)?,
+        spec: about.spec(tool_host).into(),
+        cwd: tool_host.working_directory(options.text("working_dir")?)?,
         is_offline: options.flag("network_disabled", true)?,
-        network: ground.network.clone(),
+        network: tool_host.network.clone(),
         limits: Limits {
-            processes: Arc::clone(&ground.processes),
+            processes: Arc::clone(&tool_host.processes),
             time: options.timeout(30)?,
             output: options.count("max_output_bytes", 102_400)?,
         },
     })]);
-    built.notes.extend(missing(ground));
+    built.notes.extend(missing(tool_host));
     Ok(built)
 }
 
-pub(super) fn missing(ground: &Ground) -> Option<String> {
-    let has_path = ground.surroundings.env.contains_key("PATH");
-    let is_missing = has_path && ground.surroundings.program(INTERPRETER).is_none();
+pub(super) fn missing(tool_host: &ToolHost) -> Option<String> {
+    let has_path = tool_host.surroundings.env.contains_key("PATH");
+    let is_missing = has_path && tool_host.surroundings.program(INTERPRETER).is_none();
     is_missing.then(|| format!("there is no `{INTERPRETER}` here, so its calls fail"))
 }
 
@@ -113,8 +113,8 @@ mod tests {
     #[test]
     fn the_action_shows_the_code_as_a_command() {
         let entry = json!({"working_dir": "sub"});
-        let ground = fixture::ground(Path::new("/role"));
-        let built = build(&Options::new(entry.as_object().unwrap()), &ground).unwrap();
+        let tool_host = fixture::tool_host(Path::new("/role"));
+        let built = build(&Options::new(entry.as_object().unwrap()), &tool_host).unwrap();
         let actions = built.tools[0].actions(&json!({"code": "print('hi')"})).unwrap().actions;
         let command = r"python3 -c 'print('\''hi'\'')'".to_owned();
         assert_eq!(actions, [Action::Run { command, cwd: "/role/sub".into() }]);

@@ -14,12 +14,12 @@ use serde_json::{Map, Value, json};
 use super::options::Options;
 use super::process::{Limits, Program};
 use super::shell::{SplitError, quoted, split};
-use super::{About, Built, Granted, Ground};
+use super::{About, Built, Granted, ToolHost};
 
 pub(super) const KEYS: &[&str] =
     &["scripts", "interpreter", "timeout_seconds", "max_output_bytes", "working_dir"];
 
-pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
+pub(super) fn build(options: &Options<'_>, tool_host: &ToolHost) -> Result<Built, String> {
     let scripts = options.mappings("scripts")?;
     if scripts.is_empty() {
         return Err(String::from("at least one script must be defined"));
@@ -28,7 +28,7 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
     let mut names = BTreeSet::new();
     for fields in scripts {
         let own = Options::new(fields);
-        let script = RunScript::read(&own, options, ground)?;
+        let script = RunScript::read(&own, options, tool_host)?;
         if !names.insert(script.spec.name.clone()) {
             return Err(String::from("script names must be unique"));
         }
@@ -71,7 +71,7 @@ struct RunScript {
 
 impl RunScript {
     /// Reads a script; `entry` has the settings that all scripts share.
-    fn read(own: &Options<'_>, entry: &Options<'_>, ground: &Ground) -> Result<Self, String> {
+    fn read(own: &Options<'_>, entry: &Options<'_>, tool_host: &ToolHost) -> Result<Self, String> {
         let name = identifier(own.required("name")?)?;
         let body = own.text("body")?.unwrap_or_default();
         if body.trim().is_empty() {
@@ -99,18 +99,18 @@ impl RunScript {
         };
         let interpreter = own.text("interpreter")?.or(entry.text("interpreter")?);
         Ok(Self {
-            spec: about.spec(ground).into(),
+            spec: about.spec(tool_host).into(),
             body: body.to_owned(),
             interpreter: interpreter.unwrap_or("/bin/sh").to_owned(),
             allowed: own.texts("allowed_commands")?.unwrap_or_default(),
-            cwd: ground.working_directory(entry.text("working_dir")?)?,
-            network: ground.network.clone(),
+            cwd: tool_host.working_directory(entry.text("working_dir")?)?,
+            network: tool_host.network.clone(),
             limits: Limits {
-                processes: Arc::clone(&ground.processes),
+                processes: Arc::clone(&tool_host.processes),
                 time: own.own_timeout()?.unwrap_or(entry.timeout(30)?),
                 output: entry.count("max_output_bytes", 102_400)?,
             },
-            surroundings: ground.surroundings.clone(),
+            surroundings: tool_host.surroundings.clone(),
             parameters,
         })
     }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::function::{self, Function};
 use super::options::Options;
-use super::{About, Built, Ground, http, shortened, text};
+use super::{About, Built, ToolHost, http, shortened, text};
 use crate::host::HttpClient;
 use provider::{Hit, Kind, Provider};
 
@@ -26,7 +26,7 @@ const ADDRESS_VARIABLE: &str = "INITRUNNER_SEARCH_URL";
 
 const OUTPUT_LIMIT: usize = 65_536;
 
-pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
+pub(super) fn build(options: &Options<'_>, tool_host: &ToolHost) -> Result<Built, String> {
     let name = options.text("provider")?.unwrap_or("duckduckgo");
     let provider = Provider::parse(name)?;
     let mut built = Built::default();
@@ -34,12 +34,12 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
     if provider != Provider::DuckDuckGo {
         let written = options.text("api_key")?.filter(|key| !key.trim().is_empty());
         let written = written.ok_or_else(|| format!("provider '{name}' requires 'api_key'"))?;
-        key = ground.requests.expand(written);
+        key = tool_host.requests.expand(written);
         if key.contains("${") {
             built.notes.push(format!("`api_key` is {written}, which is not set"));
         }
     }
-    let address = ground.surroundings.variables.get(ADDRESS_VARIABLE);
+    let address = tool_host.surroundings.variables.get(ADDRESS_VARIABLE);
     let address = address.filter(|it| !it.is_empty());
     let address = address.map(|it| http::address(it)).transpose();
     let search = Arc::new(Settings {
@@ -49,11 +49,11 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
         max_results: options.count("max_results", 10)?,
         safe: options.flag("safe_search", true)?,
         timeout: options.timeout(15)?,
-        requests: Arc::clone(&ground.requests),
+        requests: Arc::clone(&tool_host.requests),
     });
     for kind in [Kind::Web, Kind::News] {
         // What is looked for leaves the machine.
-        let spec = ToolSpec { requires_permission: true, ..described(kind).spec(ground) };
+        let spec = ToolSpec { requires_permission: true, ..described(kind).spec(tool_host) };
         built.tools.push(function::tool(Search { kind, settings: Arc::clone(&search) }, spec));
     }
     Ok(built)

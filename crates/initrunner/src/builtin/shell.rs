@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::options::Options;
 use super::process::{Limits, Program};
-use super::{About, Built, Granted, Ground, text};
+use super::{About, Built, Granted, ToolHost, text};
 
 pub(super) const KEYS: &[&str] = &[
     "allowed_commands",
@@ -37,7 +37,7 @@ const LAUNCHERS: [&str; 32] = [
     "script",
 ];
 
-pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
+pub(super) fn build(options: &Options<'_>, tool_host: &ToolHost) -> Result<Built, String> {
     let usual = || BLOCKED.map(str::to_owned).to_vec();
     // A user is asked by rules and by `approval`; this key has never decided anything.
     options.flag("require_confirmation", true)?;
@@ -53,13 +53,13 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
         required: &["command"],
     };
     Ok(Built::of([Arc::new(RunShell {
-        spec: about.spec(ground).into(),
+        spec: about.spec(tool_host).into(),
         allowed: options.texts("allowed_commands")?.unwrap_or_default(),
         blocked: options.texts("blocked_commands")?.unwrap_or_else(usual),
-        cwd: ground.working_directory(options.text("working_dir")?)?,
-        network: ground.network.clone(),
+        cwd: tool_host.working_directory(options.text("working_dir")?)?,
+        network: tool_host.network.clone(),
         limits: Limits {
-            processes: Arc::clone(&ground.processes),
+            processes: Arc::clone(&tool_host.processes),
             time: options.timeout(30)?,
             output: options.count("max_output_bytes", 102_400)?,
         },
@@ -217,8 +217,8 @@ mod tests {
     use super::*;
 
     fn actions(entry: &Value, command: &str) -> Result<String, String> {
-        let ground = fixture::ground(Path::new("/role"));
-        let built = build(&Options::new(entry.as_object().unwrap()), &ground).unwrap();
+        let tool_host = fixture::tool_host(Path::new("/role"));
+        let built = build(&Options::new(entry.as_object().unwrap()), &tool_host).unwrap();
         let actions = built.tools[0].actions(&json!({"command": command}));
         match actions.map_err(|error| error.to_string())?.actions.remove(0) {
             Action::Run { command, cwd } => Ok(format!("{command} in {}", cwd.display())),

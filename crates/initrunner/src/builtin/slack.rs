@@ -13,7 +13,7 @@ use reqwest::{Method, Url};
 use serde_json::{Value, json};
 
 use super::options::Options;
-use super::{About, Built, Ground, http, shortened, text};
+use super::{About, Built, ToolHost, http, shortened, text};
 use crate::host::{Exchange, HttpClient};
 
 pub(super) const KEYS: &[&str] = &[
@@ -25,9 +25,9 @@ pub(super) const KEYS: &[&str] = &[
     "max_response_bytes",
 ];
 
-pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
+pub(super) fn build(options: &Options<'_>, tool_host: &ToolHost) -> Result<Built, String> {
     let written = options.required("webhook_url")?;
-    let filled = ground.requests.expand(written);
+    let filled = tool_host.requests.expand(written);
     // What an unset variable leaves is told when a message is sent, as with other tools.
     let webhook = if filled.contains("${") { None } else { Some(http::address(&filled)) };
     let webhook = webhook.transpose().map_err(|_| "`webhook_url` is no address".to_owned())?;
@@ -55,7 +55,7 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
         required: &["text"],
     };
     let tool = SlackMessage {
-        spec: about.spec(ground).into(),
+        spec: about.spec(tool_host).into(),
         webhook: webhook.map(Secret::new),
         written: written.to_owned(),
         channel: owned("default_channel")?,
@@ -63,7 +63,7 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
         icon: owned("icon_emoji")?,
         timeout: options.timeout(30)?,
         limit: options.count("max_response_bytes", 1024)?,
-        requests: ground.requests.clone(),
+        requests: tool_host.requests.clone(),
     };
     let mut built = Built::of([]);
     if tool.webhook.is_none() {
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     fn built(entry: &Value) -> Result<Built, String> {
-        build(&Options::new(entry.as_object().unwrap()), &fixture::ground(Path::new("/")))
+        build(&Options::new(entry.as_object().unwrap()), &fixture::tool_host(Path::new("/")))
     }
 
     #[test]

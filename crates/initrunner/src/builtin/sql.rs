@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::options::Options;
 use super::process::{Limits, Program};
 use super::python::{INTERPRETER, missing};
-use super::{About, Built, Ground, shortened, text};
+use super::{About, Built, ToolHost, shortened, text};
 use crate::host::End;
 
 pub(super) const KEYS: &[&str] =
@@ -28,11 +28,11 @@ const TIMED_OUT: i32 = 124;
 const STARTING: Duration = Duration::from_secs(30);
 const SCRIPT: &str = include_str!("sql.py");
 
-pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
+pub(super) fn build(options: &Options<'_>, tool_host: &ToolHost) -> Result<Built, String> {
     let named = options.required("database")?;
     let read_only = options.flag("read_only", true)?;
-    let file = if named == MEMORY { None } else { Some(located(named, ground)?) };
-    let workspace = &ground.surroundings.workspace;
+    let file = if named == MEMORY { None } else { Some(located(named, tool_host)?) };
+    let workspace = &tool_host.surroundings.workspace;
     let outside = file.as_ref().filter(|file| !file.starts_with(workspace));
     // What is written has a journal beside it.
     let outside = outside.and_then(|file| if read_only { Some(&**file) } else { file.parent() });
@@ -51,27 +51,27 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
         required: &["sql"],
     };
     let mut built = Built::of([Arc::new(QueryDatabase {
-        spec: about.spec(ground).into(),
+        spec: about.spec(tool_host).into(),
         file,
         outside,
         read_only,
         rows: options.count("max_rows", 100)?,
         cwd: workspace.clone(),
         limits: Limits {
-            processes: Arc::clone(&ground.processes),
+            processes: Arc::clone(&tool_host.processes),
             time: options.timeout(10)?,
             output: options.count("max_result_bytes", 102_400)?,
         },
     })]);
-    built.notes.extend(missing(ground));
+    built.notes.extend(missing(tool_host));
     Ok(built)
 }
 
-fn located(named: &str, ground: &Ground) -> Result<PathBuf, String> {
-    let home = ground.surroundings.home.as_deref();
+fn located(named: &str, tool_host: &ToolHost) -> Result<PathBuf, String> {
+    let home = tool_host.surroundings.home.as_deref();
     let path = match (named.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => home.join(rest),
-        _ => ground.role_directory.join(named),
+        _ => tool_host.role_directory.join(named),
     };
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     // One that does not exist yet lies in a directory that may.
@@ -80,7 +80,7 @@ fn located(named: &str, ground: &Ground) -> Result<PathBuf, String> {
         _ => real(&path),
     };
     let climbs = file.components().any(|part| part == std::path::Component::ParentDir);
-    let is_inside = [Some(ground.role_directory.as_path()), home]
+    let is_inside = [Some(tool_host.role_directory.as_path()), home]
         .into_iter()
         .flatten()
         .any(|directory| file.starts_with(real(directory)));
@@ -168,8 +168,8 @@ mod tests {
     use super::*;
 
     fn actions(directory: &Path, entry: &Value) -> Result<Vec<Action>, String> {
-        let ground = fixture::ground(directory);
-        let built = build(&Options::new(entry.as_object().unwrap()), &ground)?;
+        let tool_host = fixture::tool_host(directory);
+        let built = build(&Options::new(entry.as_object().unwrap()), &tool_host)?;
         Ok(built.tools[0].actions(&json!({"sql": "SELECT 1"})).unwrap().actions)
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::function::{self, Function};
 use super::options::Options;
-use super::{About, Built, Ground, text};
+use super::{About, Built, ToolHost, text};
 use crate::task::RunState;
 
 pub(super) const KEYS: &[&str] = &["critique", "max_thoughts"];
@@ -14,7 +14,7 @@ pub(super) const KEYS: &[&str] = &["critique", "max_thoughts"];
 /// A critique is asked for after this many thoughts each time.
 const CRITIQUE_INTERVAL: usize = 5;
 
-pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
+pub(super) fn build(options: &Options<'_>, tool_host: &ToolHost) -> Result<Built, String> {
     let about = About {
         name: "think",
         description: "Write down a thought on a private scratchpad: break the task down, choose \
@@ -27,9 +27,9 @@ pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, Str
     let think = Think {
         critique: options.flag("critique", false)?,
         max_thoughts: options.count_within("max_thoughts", 50, 1..=200)?,
-        thoughts: RunState::new(&ground.run),
+        thoughts: RunState::new(&tool_host.run),
     };
-    Ok(Built::of([function::stateful(think, about.spec(ground))]))
+    Ok(Built::of([function::stateful(think, about.spec(tool_host))]))
 }
 
 struct Think {
@@ -73,9 +73,9 @@ mod tests {
 
     #[tokio::test]
     async fn thoughts_are_numbered_capped_and_criticized() {
-        let ground = fixture::ground(Path::new("/"));
+        let tool_host = fixture::tool_host(Path::new("/"));
         let entry = json!({"critique": true, "max_thoughts": 5});
-        let built = build(&Options::new(entry.as_object().unwrap()), &ground).unwrap();
+        let built = build(&Options::new(entry.as_object().unwrap()), &tool_host).unwrap();
         let think = &built.tools[0];
         for (thought, wanted) in
             [("a", "Thoughts (1):\n  1. a"), ("b", "Thoughts (2):\n  1. a\n  2. b")]
@@ -88,7 +88,7 @@ mod tests {
         let list = fixture::output(think, json!({"thought": "f"})).await;
         assert!(list.starts_with("Thoughts (5):\n  1. b\n"), "{list}");
         assert!(list.contains("  5. f\n\nYou have noted 5 thoughts."), "{list}");
-        ground.run.advance();
+        tool_host.run.advance();
         assert_eq!(fixture::output(think, json!({"thought": "x"})).await, "Thoughts (1):\n  1. x");
     }
 
@@ -96,7 +96,7 @@ mod tests {
     fn limit_of_thoughts_has_a_range() {
         let entry = json!({"max_thoughts": 201});
         let options = Options::new(entry.as_object().unwrap());
-        let said = build(&options, &fixture::ground(Path::new("/"))).err().unwrap();
+        let said = build(&options, &fixture::tool_host(Path::new("/"))).err().unwrap();
         assert_eq!(said, "`max_thoughts` is no whole number from 1 to 200");
     }
 }

@@ -6,20 +6,20 @@ use serde_json::{Value, json};
 
 use super::function::{self, Function};
 use super::options::Options;
-use super::{About, Built, Ground, text};
+use super::{About, Built, ToolHost, text};
 use crate::task::{RunScope, Task};
 
 pub(super) const KEYS: &[&str] = &["max_items", "shared", "shared_path"];
 
-pub(super) fn build(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
+pub(super) fn build(options: &Options<'_>, tool_host: &ToolHost) -> Result<Built, String> {
     let max_items = options.count_within("max_items", 30, 1..=100)?;
     // A shared list is accepted and has no effect, as where it comes from.
     if options.flag("shared", false)? && options.text("shared_path")?.is_none() {
         return Err(String::from("'shared_path' is required when shared is true"));
     }
     let made = |work| {
-        let todo = Todo { work, max_items, run: ground.run.clone() };
-        function::stateful(todo, described(work).spec(ground))
+        let todo = Todo { work, max_items, run: tool_host.run.clone() };
+        function::stateful(todo, described(work).spec(tool_host))
     };
     let works = [Work::Add, Work::AddBatch, Work::Update, Work::Remove, Work::List, Work::Next];
     Ok(Built::of(works.map(made)))

@@ -13,7 +13,7 @@ use reqwest::{Method, Url};
 use serde_json::{Value, json};
 
 use super::options::Options;
-use super::{About, Built, Ground, http, shortened, text};
+use super::{About, Built, ToolHost, http, shortened, text};
 use crate::documents::DocumentPlace;
 use crate::host::{Exchange, HttpClient, HttpReply};
 use crate::html::{self, Form};
@@ -25,7 +25,7 @@ const MOVES: usize = 5;
 /// Bytes of a page for one byte of what the model reads: markup and scripts take most of it.
 const MARKUP: usize = 8;
 
-pub(super) fn build_reader(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
+pub(super) fn build_reader(options: &Options<'_>, tool_host: &ToolHost) -> Result<Built, String> {
     let about = About {
         name: "fetch_page",
         description: "Fetch a web page and return it as Markdown.",
@@ -34,13 +34,13 @@ pub(super) fn build_reader(options: &Options<'_>, ground: &Ground) -> Result<Bui
         properties: properties(),
         required: &["url"],
     };
-    Ok(Built::of([Arc::new(Page::made(options, ground, about, Form::Markdown)?)]))
+    Ok(Built::of([Arc::new(Page::made(options, tool_host, about, Form::Markdown)?)]))
 }
 
-pub(super) fn build_scraper(options: &Options<'_>, ground: &Ground) -> Result<Built, String> {
+pub(super) fn build_scraper(options: &Options<'_>, tool_host: &ToolHost) -> Result<Built, String> {
     let about = About {
         name: "scrape_page",
-        description: match ground.documents {
+        description: match tool_host.documents {
             Some(_) => "Fetch a web page and store its text among the documents of this agent.",
             None => "Fetch a web page and return its text.",
         },
@@ -49,10 +49,10 @@ pub(super) fn build_scraper(options: &Options<'_>, ground: &Ground) -> Result<Bu
         properties: properties(),
         required: &["url"],
     };
-    let mut page = Page::made(options, ground, about, Form::Text)?;
-    page.documents.clone_from(&ground.documents);
+    let mut page = Page::made(options, tool_host, about, Form::Text)?;
+    page.documents.clone_from(&tool_host.documents);
     let mut built = Built::of([Arc::new(page)]);
-    if ground.documents.is_none() {
+    if tool_host.documents.is_none() {
         let note = "pages are returned and not stored: the role has no `ingest`";
         built.notes.push(note.to_owned());
     }
@@ -105,7 +105,7 @@ struct Page {
 impl Page {
     fn made(
         options: &Options<'_>,
-        ground: &Ground,
+        tool_host: &ToolHost,
         about: About<'_>,
         form: Form,
     ) -> Result<Self, String> {
@@ -126,14 +126,14 @@ impl Page {
             headers.insert(USER_AGENT, value.map_err(|_| "`user_agent` is no header".to_owned())?);
         }
         Ok(Self {
-            spec: ToolSpec { requires_permission: true, ..about.spec(ground) }.into(),
+            spec: ToolSpec { requires_permission: true, ..about.spec(tool_host) }.into(),
             form,
             allowed: allowed.unwrap_or_default(),
             blocked: domains("blocked_domains")?.unwrap_or_default(),
             limit: options.count("max_content_bytes", 512_000)?,
             timeout: options.timeout(15)?,
             headers,
-            requests: ground.requests.clone(),
+            requests: tool_host.requests.clone(),
             documents: None,
         })
     }
@@ -248,8 +248,8 @@ mod tests {
     use super::*;
 
     fn host(entry: &Value, url: &str) -> Result<String, String> {
-        let ground = fixture::ground(Path::new("/"));
-        let built = build_reader(&Options::new(entry.as_object().unwrap()), &ground).unwrap();
+        let tool_host = fixture::tool_host(Path::new("/"));
+        let built = build_reader(&Options::new(entry.as_object().unwrap()), &tool_host).unwrap();
         let actions = built.tools[0].actions(&json!({"url": url}));
         match actions.map_err(|error| error.to_string())?.actions.remove(0) {
             Action::Connect { host } => Ok(host),
@@ -287,9 +287,9 @@ mod tests {
 
     #[test]
     fn ineffective_lists_are_errors() {
-        let ground = fixture::ground(Path::new("/"));
+        let tool_host = fixture::tool_host(Path::new("/"));
         let said = |entry: &Value| {
-            build_reader(&Options::new(entry.as_object().unwrap()), &ground).err().unwrap()
+            build_reader(&Options::new(entry.as_object().unwrap()), &tool_host).err().unwrap()
         };
         let empty = said(&json!({"allowed_domains": []}));
         assert!(empty.starts_with("`allowed_domains` is empty"), "{empty}");

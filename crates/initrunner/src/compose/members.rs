@@ -270,7 +270,7 @@ impl Reader<'_> {
             self.fields.findings.push(finding);
         }
         let mut role = Role { environment, ..reading.role? };
-        if role.model == role::ModelWish::default() {
+        if role.model == role::ModelSettings::default() {
             role.model = lead.model.clone();
         }
         Some(Member { name: name.to_owned(), role })

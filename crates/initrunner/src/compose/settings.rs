@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::role::{Fields, MemorySettings, ModelWish, Role};
+use crate::role::{Fields, MemorySettings, ModelSettings, Role};
 
 const USUAL_HANDOFF: usize = 4000;
 const USUAL_ROUNDS: u64 = 3;
@@ -32,7 +32,7 @@ pub(crate) enum Vote {
     /// The weight of each candidate.
     Weighted(Vec<f64>),
     Judge {
-        model: Option<ModelWish>,
+        model: Option<ModelSettings>,
         criteria: Vec<String>,
     },
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::{Finding, ModelWish, Severity};
+use super::{Finding, ModelSettings, Severity};
 
 const IDLE_EXECUTION: &[&str] =
     &["end_strategy", "max_concurrency", "http_retries", "http_retry_max_wait"];
@@ -117,21 +117,21 @@ impl Fields {
         texts
     }
 
-    pub(crate) fn model(&mut self, value: Option<&Value>) -> ModelWish {
+    pub(crate) fn model(&mut self, value: Option<&Value>) -> ModelSettings {
         let fields = match value {
-            None | Some(Value::Null) => return ModelWish::default(),
+            None | Some(Value::Null) => return ModelSettings::default(),
             Some(Value::String(text)) => {
                 let (provider, name) = match text.split_once(':') {
                     Some((provider, name)) => (Some(provider.to_owned()), name),
                     None => (None, text.as_str()),
                 };
                 let name = Some(name.to_owned()).filter(|name| !name.is_empty());
-                return ModelWish { provider, name, ..ModelWish::default() };
+                return ModelSettings { provider, name, ..ModelSettings::default() };
             }
             Some(Value::Object(fields)) => fields,
             Some(_) => {
                 self.error("model", "it is neither `provider:name` nor a mapping");
-                return ModelWish::default();
+                return ModelSettings::default();
             }
         };
         for key in fields.keys().filter(|key| !MODEL.contains(&key.as_str())) {
@@ -140,7 +140,7 @@ impl Fields {
         let mut text = |key| self.text(fields, key, "model.").filter(|text| !text.is_empty());
         let [provider, name, base_url, api_key_env] =
             ["provider", "name", "base_url", "api_key_env"].map(&mut text);
-        ModelWish {
+        ModelSettings {
             provider,
             name,
             base_url,

@@ -86,7 +86,7 @@ pub(super) async fn search_tool(
             output::warning(&format!("the role's documents are not complete: {first}{more}"));
         }
     }
-    Some(builtin::search_documents(documents, &tools::ground(assembly, role, run)))
+    Some(builtin::search_documents(documents, &tools::tool_host(assembly, role, run)))
 }
 
 /// Reads the documents of a role, as the user has ordered.

@@ -15,7 +15,7 @@ const OWN_PROVIDER: &str = "role";
 
 /// Has the model of a role answer, unless a flag names another.
 pub(super) fn choose(assembly: &mut Assembly, role: &Role) {
-    let wish = &role.model;
+    let settings = &role.model;
     if assembly.typed.is_none() {
         assembly.typed = Some((assembly.global.provider.clone(), assembly.global.model.clone()));
     }
@@ -26,8 +26,8 @@ pub(super) fn choose(assembly: &mut Assembly, role: &Role) {
             enabled: true,
             base_url: Some(address),
             cache_ttl: 3600,
-            default_model: wish.name.clone(),
-            api_key_env: wish.api_key_env.clone(),
+            default_model: settings.name.clone(),
+            api_key_env: settings.api_key_env.clone(),
             credentials_path: None,
             headers: BTreeMap::new(),
             extra: serde_json::Map::new(),
@@ -36,8 +36,8 @@ pub(super) fn choose(assembly: &mut Assembly, role: &Role) {
         assembly.global.provider = Some(OWN_PROVIDER.to_owned());
         return;
     }
-    let Some(provider) = &wish.provider else {
-        assembly.global.model = assembly.global.model.take().or_else(|| wish.name.clone());
+    let Some(provider) = &settings.provider else {
+        assembly.global.model = assembly.global.model.take().or_else(|| settings.name.clone());
         return;
     };
     if assembly.global.provider.as_ref().is_some_and(|named| named != provider) {
@@ -54,5 +54,5 @@ pub(super) fn choose(assembly: &mut Assembly, role: &Role) {
         return;
     }
     assembly.global.provider = Some(provider.clone());
-    assembly.global.model = assembly.global.model.take().or_else(|| wish.name.clone());
+    assembly.global.model = assembly.global.model.take().or_else(|| settings.name.clone());
 }

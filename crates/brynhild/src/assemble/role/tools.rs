@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use contract::tool::Tool;
-use initrunner::builtin::{self, Granted, Ground};
+use initrunner::builtin::{self, Granted, ToolHost};
 use initrunner::role::{Finding, Role, Severity, ToolEntry};
 use initrunner::task::RunScope;
 use mcp::Servers;
@@ -67,8 +67,8 @@ pub(super) fn check(
         return findings;
     }
     if builtin::is_known(kind) {
-        let ground = ground(assembly, role, &RunScope::default());
-        match builtin::build(entry, &ground) {
+        let tool_host = tool_host(assembly, role, &RunScope::default());
+        match builtin::build(entry, &tool_host) {
             Ok(built) => built.notes.into_iter().for_each(|text| note(Severity::Warning, text)),
             Err(what) => note(Severity::Error, what),
         }
@@ -119,7 +119,7 @@ pub(super) async fn made(
         return Brought::default();
     }
     if builtin::is_known(kind) {
-        let built = builtin::build(entry, &ground(assembly, role, run));
+        let built = builtin::build(entry, &tool_host(assembly, role, run));
         return built.map(|built| built.tools).unwrap_or_default().into();
     }
     match kind {
@@ -204,10 +204,10 @@ pub(super) fn guard(run: &RunContext, entry: &ToolEntry) -> Guard {
 }
 
 /// The directories and means of the built-in types.
-pub(super) fn ground(assembly: &Assembly, role: &Role, run: &RunScope) -> Ground {
+pub(super) fn tool_host(assembly: &Assembly, role: &Role, run: &RunScope) -> ToolHost {
     let host = assembly.python().ok().map(|python| Arc::clone(python.python.host()));
     let GrantedNetwork { network, remedy } = python::network(assembly, role, host);
-    Ground {
+    ToolHost {
         role_directory: role.directory().to_owned(),
         surroundings: workers::surroundings(assembly),
         requests: Arc::new(Requests(requests(assembly, role))),

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::super::process::Program;
 use super::super::shell::quoted;
-use super::super::{About, Ground, shortened, text};
+use super::super::{About, ToolHost, shortened, text};
 use super::Repository;
 use crate::host::End;
 
@@ -30,9 +30,9 @@ pub(super) struct GitChange {
 }
 
 impl GitChange {
-    pub(super) fn all(ground: &Ground, repository: &Arc<Repository>) -> [Arc<dyn Tool>; 3] {
+    pub(super) fn all(tool_host: &ToolHost, repository: &Arc<Repository>) -> [Arc<dyn Tool>; 3] {
         [Kind::Checkout, Kind::Tag, Kind::Commit].map(|kind| {
-            let (mut spec, repository) = (about(kind).spec(ground), Arc::clone(repository));
+            let (mut spec, repository) = (about(kind).spec(tool_host), Arc::clone(repository));
             // An interrupted checkout would leave files of both sides.
             spec.traits.indivisible = true;
             Arc::new(Self { spec: spec.into(), kind, repository }) as Arc<dyn Tool>

@@ -1,4 +1,4 @@
-//! A ground to work on and a call, for tests of tools.
+//! A host of tools and a call, for tests of tools.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,14 +16,14 @@ use contract::tool::{Tool, ToolContext, ToolOutput};
 use serde_json::Value;
 use tokio::net::TcpStream;
 
-use super::super::{Granted, Ground};
+use super::super::{Granted, ToolHost};
 use crate::host::{
     Ended, Exchange, HttpClient, HttpReply, ProcessRunner, RunLimits, UserAnswer, UserQuestions,
 };
 
-/// A ground in a directory, with nothing around it.
-pub(crate) fn ground(directory: &Path) -> Ground {
-    Ground {
+/// A host of tools in a directory, without network and environment.
+pub(crate) fn tool_host(directory: &Path) -> ToolHost {
+    ToolHost {
         role_directory: directory.to_owned(),
         surroundings: Surroundings {
             workspace: directory.to_owned(),
