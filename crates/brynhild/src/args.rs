@@ -53,25 +53,25 @@ pub(crate) struct Global {
     /// Print the version
     #[arg(short = 'v', long)]
     pub(crate) version: bool,
-    /// Which provider or configured instance answers
+    /// Use this provider or configured instance
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) provider: Option<String>,
-    /// Which model answers; an alias is expanded
+    /// Use this model or alias
     #[arg(long, global = true, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// How much freedom tools have
+    /// Set the permission mode
     #[arg(long, global = true, value_name = "MODE")]
     pub(crate) mode: Option<ModeName>,
-    /// Answer questions with yes; a destructive command also needs an allow rule that names it
+    /// Answer yes to questions; destructive commands also need an allow rule
     #[arg(short = 'y', long, global = true)]
     pub(crate) yes: bool,
-    /// Answer as one JSON object
+    /// Print the answer as one JSON object
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// The form of the answer
+    /// Set the output format
     #[arg(long, global = true, value_name = "FORMAT")]
     pub(crate) output_format: Option<OutputFormat>,
-    /// A plugin directory for this run; naming it trusts it
+    /// Load the plugins of this directory for this run, and trust them
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) plugin_dir: Vec<PathBuf>,
     // The role file that the command names, which trusts its directory for this run.
@@ -80,28 +80,28 @@ pub(crate) struct Global {
     // The database of a role's runs.
     #[arg(skip)]
     pub(crate) run_audit: RunAudit,
-    /// The model profile to use
+    /// Use this model profile
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) profile: Option<String>,
-    /// Say more on stderr: tools, timing
+    /// Print tool calls and timing to stderr
     #[arg(long, global = true)]
     pub(crate) verbose: bool,
-    /// Talk line by line where there is no command, not on the whole screen
+    /// Use the line-by-line interface instead of the full screen
     #[arg(long, global = true)]
     pub(crate) plain: bool,
-    /// Answer once and exit (what `chat` does)
+    /// Print the answer to one prompt and exit, like `chat`
     #[arg(short = 'p', long, global = true)]
     pub(crate) print: bool,
-    /// Continue the session ID; `last` is the newest of this directory
+    /// Resume a session by ID; `last` is the newest in this directory
     #[arg(long, global = true, value_name = "ID")]
     pub(crate) resume: Option<String>,
-    /// Continue the newest session of this directory
+    /// Resume the newest session in this directory
     #[arg(short = 'c', long = "continue", global = true, conflicts_with = "resume")]
     pub(crate) continue_last: bool,
-    /// Name the session, or continue the one of that name
+    /// Name the session, or resume the session with this name
     #[arg(long, global = true, value_name = "NAME", conflicts_with_all = ["resume", "continue_last"])]
     pub(crate) session: Option<String>,
-    /// Leave the resumed session as it is and go on in a copy
+    /// Continue in a copy of the resumed session
     #[arg(long, global = true)]
     pub(crate) fork: bool,
     /// Show the model's reasoning
@@ -110,16 +110,16 @@ pub(crate) struct Global {
     /// Show tokens and cost
     #[arg(long, global = true)]
     pub(crate) show_cost: bool,
-    /// No colors
+    /// Disable colors
     #[arg(long, global = true)]
     pub(crate) no_color: bool,
-    /// Also write down what goes over the wire; `brynhild logs raw` shows it
+    /// Record raw requests and replies; `brynhild logs raw` prints them
     #[arg(long, global = true)]
     pub(crate) raw_log: bool,
-    /// Stop when the run has cost this much, in US dollars
+    /// Stop when the run has cost this many US dollars
     #[arg(long, global = true, value_name = "USD", value_parser = amount)]
     pub(crate) max_cost: Option<f64>,
-    /// Stop when the run has taken this many tokens, both ways
+    /// Stop after this many input and output tokens
     #[arg(long, global = true, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens: Option<u64>,
     /// Stop a turn after this many requests to the model
@@ -128,17 +128,17 @@ pub(crate) struct Global {
     /// Stop after this many seconds
     #[arg(long, global = true, value_name = "SECONDS", value_parser = amount)]
     pub(crate) timeout: Option<f64>,
-    /// Ask nothing; the same as `--mode yolo`
+    /// Same as `--mode yolo`
     #[arg(long, global = true, hide = true)]
     pub(crate) dangerously_skip_permissions: bool,
-    /// Stop (exit code 3) where the project brings something that is not trusted
+    /// Exit with code 3 if the project contains untrusted plugins, hooks or configuration
     #[arg(long, global = true)]
     pub(crate) require_trust: bool,
-    /// Only look: no plugins, hooks or servers, nothing of the project's configuration, nothing
-    /// broken of your own; stronger than every other flag
+    /// Read-only mode without plugins, hooks, MCP servers or project configuration; overrides all
+    /// other flags
     #[arg(long, global = true)]
     pub(crate) safe: bool,
-    /// Run tools without any sandbox
+    /// Run tools without a sandbox
     #[arg(long, global = true)]
     pub(crate) dangerously_skip_sandbox: bool,
 }
@@ -151,23 +151,23 @@ fn amount(text: &str) -> Result<f64, String> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
-    /// The answer as text
+    /// Plain text
     Text,
     /// One JSON object at the end
     Json,
-    /// The event stream, one JSON object a line
+    /// The event stream, one JSON object per line
     StreamJson,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ModeName {
-    /// Nothing is changed; commands run in a read-only sandbox
+    /// No changes; commands run in a read-only sandbox
     ReadOnly,
-    /// Edits and commands ask first, unless they only read
+    /// Ask before edits and commands that are not read-only
     Ask,
-    /// Edits and sandboxed commands run; leaving the sandbox and destructive commands ask
+    /// Run edits and sandboxed commands; ask before leaving the sandbox and destructive commands
     Normal,
-    /// Network access runs too; host processes, paths outside and destructive commands ask
+    /// Also allow network access; ask before host processes, outside paths, destructive commands
     Yolo,
 }
 
@@ -175,112 +175,112 @@ pub(crate) enum ModeName {
 pub(crate) enum Command {
     /// Answer one prompt
     Chat(ChatArgs),
-    /// Play a role: its prompt, its model, its tools and its limits
+    /// Run an InitRunner role, team, flow or group
     Run(RunArgs),
-    /// Check a role's file
+    /// Check a role file
     Validate {
-        /// The file, or its directory
+        /// The role file or its directory
         role: PathBuf,
     },
-    /// Run the cases of a test suite with a role, and check what it did
+    /// Run a test suite against a role
     Test(TestArgs),
-    /// Look at and manage the memory of a role
+    /// Manage the memory of a role
     #[command(subcommand)]
     Memory(MemoryCommand),
-    /// List the calls of paused runs that wait for approval
+    /// List tool calls that are waiting for approval
     Pending {
-        /// At most so many
+        /// Maximum number of entries
         #[arg(long, value_name = "N", default_value_t = 100)]
         limit: usize,
     },
-    /// Decide the calls of a paused run, and continue it
+    /// Approve or deny the calls of a paused run, then continue it
     Approve(ApproveArgs),
-    /// Read the documents of a role into its store
+    /// Index the documents of a role
     Ingest {
-        /// The role's file, or its directory
+        /// The role file or its directory
         role: PathBuf,
-        /// Read unchanged files and pages again
+        /// Index unchanged files and pages again
         #[arg(long)]
         force: bool,
     },
-    /// Watch a whole task with the built-in model, on a copy of a small project
+    /// Watch a complete task with a built-in model, without a key
     Demo,
     /// Show the configuration
     Config {
         #[command(subcommand)]
         command: Option<ConfigCommand>,
     },
-    /// Look at providers
+    /// List and test providers
     #[command(subcommand)]
     Api(ApiCommand),
-    /// Look at models
+    /// List and compare models
     #[command(subcommand)]
     Models(ModelsCommand),
-    /// Look at and manage sessions
+    /// List, search, export and undo sessions
     #[command(subcommand)]
     Session(SessionCommand),
-    /// Say what sessions took: tokens, money, calls
+    /// Show token usage, cost and tool calls
     Stats(StatsArgs),
-    /// Look at tools and run one
+    /// List tools, or run one
     #[command(subcommand)]
     Tools(ToolsCommand),
-    /// Look at conversation logs
+    /// List and print conversation logs
     #[command(subcommand)]
     Logs(LogsCommand),
-    /// Write, test and look at plugins, and switch them on and off
+    /// Create, test, install and manage plugins
     #[command(visible_alias = "plugins")]
     Plugin {
         #[command(subcommand)]
         command: Option<PluginCommand>,
     },
-    /// Write the Python packages that plugins import, to test a plugin without Brynhild
+    /// Write the Python packages that plugins import, for testing without Brynhild
     Stubs {
-        /// The directory to write them to; put it on `PYTHONPATH`
+        /// The target directory; add it to `PYTHONPATH`
         #[arg(long, value_name = "DIR")]
         install: PathBuf,
     },
-    /// Look at the commands that can be typed after `/`
+    /// List slash commands
     #[command(subcommand, name = "command")]
     Typed(CommandCommand),
-    /// Look at MCP servers, add them, and offer our tools to others
+    /// Manage MCP servers, or serve tools over MCP
     #[command(subcommand)]
     Mcp(McpCommand),
-    /// Look at hooks, and try them
+    /// List, check and test hooks
     #[command(subcommand)]
     Hooks(HooksCommand),
-    /// Look at the agents that the model can hand work to
+    /// List sub-agents
     #[command(subcommand, visible_alias = "agent")]
     Agents(AgentsCommand),
-    /// Look at skills
+    /// List and check skills
     #[command(subcommand)]
     Skill(SkillCommand),
-    /// Look at the rules that the model gets
+    /// Print the rules in the system prompt
     #[command(subcommand)]
     Rules(RulesCommand),
-    /// Look at model profiles
+    /// List model profiles
     #[command(subcommand)]
     Profile(ProfileCommand),
-    /// Say how a call would be judged, and why; runs nothing
+    /// Show how a call would be decided, without running it
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// Look at permissions that were remembered, and take them back
+    /// List and remove remembered permissions
     Permissions {
         #[command(subcommand)]
         command: Option<PermissionsCommand>,
     },
-    /// Look at decisions (trust, permissions, answers, denials) and at the runs of roles
+    /// Show recorded decisions and role runs
     Audit {
         #[command(subcommand)]
         command: Option<AuditCommand>,
     },
-    /// Look at what a project brings that could run, and trust it
+    /// Review and trust the plugins, hooks and configuration of a project
     Trust(TrustArgs),
-    /// Take trust in a project back
+    /// Remove trust from a project
     Untrust {
-        /// The project; the one of this directory where none is named
+        /// The project (default: the one in this directory)
         path: Option<PathBuf>,
     },
-    /// Look at the sandbox and run a command in it
+    /// Check the sandbox, or run a command in it
     #[command(subcommand)]
     Sandbox(SandboxCommand),
     /// Print the JSON Schema of the event stream

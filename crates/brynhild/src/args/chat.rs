@@ -7,15 +7,15 @@ use clap::Args;
 #[derive(Args, Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct ChatArgs {
-    /// The prompt; files and standard input come before it
+    /// The prompt; the text of `--prompt-file` and standard input come before it
     pub(crate) prompt: Vec<String>,
-    /// Read a part of the prompt from a file
+    /// Add the text of a file to the prompt
     #[arg(short = 'f', long, value_name = "PATH")]
     pub(crate) prompt_file: Vec<PathBuf>,
-    /// Ask for whole replies instead of streamed ones
+    /// Do not stream replies
     #[arg(long)]
     pub(crate) no_stream: bool,
-    /// Judge and name tool calls, run none
+    /// Show tool calls and how they would be decided, without running them
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Offer tools (the default)
@@ -24,25 +24,25 @@ pub(crate) struct ChatArgs {
     /// Offer no tools
     #[arg(long)]
     pub(crate) no_tools: bool,
-    /// The task must end with the Finish tool
+    /// Require the model to end the task with the Finish tool
     #[arg(long)]
     pub(crate) require_finish: bool,
-    /// Play a role: a file, or a name in the directory `agents` of your configuration
+    /// Use a role: a file, or a name in the `agents` directory of your configuration
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
     /// Write no conversation log
     #[arg(long)]
     pub(crate) no_log: bool,
-    /// Write the conversation log here
+    /// Write the conversation log to this file
     #[arg(long, value_name = "PATH", conflicts_with = "no_log")]
     pub(crate) log_file: Option<PathBuf>,
-    /// Do not keep the session
+    /// Do not save the session
     #[arg(long)]
     pub(crate) no_save: bool,
-    /// Also write the conversation as Markdown
+    /// Also write the conversation to a Markdown file
     #[arg(short = 'o', long, value_name = "PATH")]
     pub(crate) markdown_output: Option<PathBuf>,
-    /// The title of that Markdown
+    /// The title of the Markdown file
     #[arg(long, value_name = "TITLE", requires = "markdown_output")]
     pub(crate) markdown_title: Option<String>,
 }

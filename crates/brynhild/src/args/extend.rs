@@ -8,62 +8,62 @@ use plugin_kit::template::TEMPLATES;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PluginCommand {
-    /// Write a plugin to begin with, and a test of it; overwrites nothing
+    /// Create a plugin from a template, with a test
     New(PluginNewArgs),
-    /// Check a plugin, run the examples of its tools, and play the scenarios in its `tests`
+    /// Check a plugin, run its examples, and play the scenarios in `tests`
     Test(PluginTestArgs),
-    /// Measure start, calls and memory of a plugin's tools, beside those of a bare process
+    /// Measure start-up, calls and memory of a plugin's tools, compared with a bare process
     Bench {
         /// The plugin's directory
         #[arg(default_value = ".", value_name = "DIR")]
         directory: PathBuf,
     },
-    /// Converse with a plugin that you write, or call one of its tools on each save
+    /// Develop a plugin: reload it, or call one of its tools, on each save
     Dev(PluginDevArgs),
     /// Install a plugin from a directory, a repository, a package or a marketplace
     Install(PluginInstallArgs),
-    /// Fetch installed plugins again, and show what changed before it is used
+    /// Update installed plugins, and show the changes first
     Update {
-        /// Its name; all of them if none is named
+        /// The name (default: all)
         name: Option<String>,
     },
-    /// Delete a plugin that was installed
+    /// Remove an installed plugin
     Remove {
-        /// Its name
+        /// The name
         name: String,
     },
-    /// Add, list, update and remove marketplaces of plugins
+    /// Manage plugin marketplaces
     #[command(subcommand)]
     Marketplace(MarketplaceCommand),
-    /// List plugins, those that are off or not trusted too
+    /// List plugins, including disabled and untrusted ones
     List,
-    /// Print what is known of a plugin
+    /// Show a plugin
     Show {
-        /// Its name
+        /// The name
         name: String,
     },
-    /// Check a plugin strictly, with all its parts
+    /// Check a plugin and all its parts strictly
     Validate {
-        /// The directory, or the name of a plugin that is installed
+        /// The directory or the name of an installed plugin
         path: PathBuf,
     },
-    /// Report how much of a plugin works here, for a plugin of any system
+    /// Report how well a plugin of any system is supported
     Check {
-        /// The directory or file of the plugin
+        /// The plugin's directory or file
         path: PathBuf,
     },
-    /// Grant a plugin what its manifest requests, or what the flags name, in your configuration
+    /// Grant a plugin access that its manifest requests or the flags name
     Grant(GrantArgs),
-    /// Print where plugins are looked for, the strongest place last
+    /// Print the directories that are searched for plugins, highest priority last
     Paths,
-    /// Switch a plugin on
+    /// Enable a plugin
     Enable {
-        /// Its name
+        /// The name
         name: String,
     },
-    /// Switch a plugin off: nothing of it counts
+    /// Disable a plugin
     Disable {
-        /// Its name
+        /// The name
         name: String,
     },
 }
@@ -72,42 +72,42 @@ pub(crate) enum PluginCommand {
 pub(crate) enum MarketplaceCommand {
     /// Add a marketplace
     Add {
-        /// A directory or a git address with `.claude-plugin/marketplace.json`
+        /// A directory or git URL with `.claude-plugin/marketplace.json`
         #[arg(value_name = "PATH|GIT-URL")]
         source: String,
     },
-    /// List the plugins of all marketplaces
+    /// List the plugins in all marketplaces
     List,
-    /// Fetch marketplaces again
+    /// Update marketplaces
     Update {
-        /// Its name; all of them if none is named
+        /// The name (default: all)
         name: Option<String>,
     },
-    /// Forget a marketplace; what was installed from it stays
+    /// Remove a marketplace; installed plugins stay
     Remove {
-        /// Its name
+        /// The name
         name: String,
     },
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct PluginInstallArgs {
-    /// A directory, a git address (`#BRANCH` behind it), `npm:PACKAGE`, `pip:PACKAGE`, NAME@MARKETPLACE
+    /// A directory, git URL (`URL#BRANCH`), `npm:PACKAGE`, `pip:PACKAGE` or NAME@MARKETPLACE
     #[arg(required_unless_present = "frozen")]
     pub(crate) source: Option<String>,
-    /// Install what `plugins.lock` names, and fail if anything differs from it
+    /// Install exactly the versions in `plugins.lock`, or fail
     #[arg(long, conflicts_with = "source")]
     pub(crate) frozen: bool,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct PluginNewArgs {
-    /// Its name, which is also the name of its directory
+    /// The name of the plugin and its directory
     pub(crate) name: String,
     /// The kind of plugin
     #[arg(long, default_value = "tool", value_parser = plugin_kinds())]
     pub(crate) kind: String,
-    /// The directory to write it to; this one if none is named
+    /// The parent directory (default: this one)
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -117,7 +117,7 @@ pub(crate) struct PluginTestArgs {
     /// The plugin's directory
     #[arg(default_value = ".", value_name = "DIR")]
     pub(crate) directory: PathBuf,
-    /// Write the events of each scenario to `tests/NAME.events.jsonl`, which later runs compare
+    /// Write the expected events of each scenario to `tests/NAME.events.jsonl`
     #[arg(long)]
     pub(crate) update: bool,
     /// Also write the results as JUnit XML
@@ -130,37 +130,37 @@ pub(crate) struct PluginDevArgs {
     /// The plugin's directory
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
-    /// Call a tool without a model, and again whenever a file of the plugin changes
+    /// Call a tool without a model, and again when a file of the plugin changes
     #[arg(long, num_args = 2, value_names = ["TOOL", "JSON"])]
     pub(crate) call: Vec<String>,
-    /// Call the tool only once
+    /// Call the tool once and exit
     #[arg(long, requires = "call")]
     pub(crate) once: bool,
 }
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct GrantArgs {
-    /// Its name
+    /// The name
     pub(crate) name: String,
-    /// The whole network
+    /// Unrestricted network access
     #[arg(long)]
     pub(crate) network: bool,
-    /// A host to connect to; may be given more than once
+    /// A host to connect to (repeatable)
     #[arg(long, value_name = "HOST", conflicts_with = "network")]
     pub(crate) host: Vec<String>,
-    /// A path to read; one that is not absolute counts from the project
+    /// A path to read; a relative path starts at the project (repeatable)
     #[arg(long, value_name = "PATH")]
     pub(crate) read: Vec<String>,
-    /// A path to write
+    /// A path to write (repeatable)
     #[arg(long, value_name = "PATH")]
     pub(crate) write: Vec<String>,
-    /// An environment variable to see
+    /// An environment variable to pass on (repeatable)
     #[arg(long, value_name = "NAME")]
     pub(crate) env: Vec<String>,
-    /// A program to run that is outside of the system's directories
+    /// A program outside the system directories to run (repeatable)
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) exec: Vec<String>,
-    /// Take all grants back, and ask no more
+    /// Remove all grants, and do not suggest them again
     #[arg(long, conflicts_with_all = ["network", "host", "read", "write", "env", "exec"])]
     pub(crate) none: bool,
 }
@@ -175,13 +175,13 @@ fn plugin_kinds() -> PossibleValuesParser {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CommandCommand {
-    /// List the commands that can be typed after `/`
+    /// List slash commands
     List,
-    /// Print what a command would send to the model
+    /// Print the prompt that a command sends to the model
     Render {
-        /// Its name, an alias, or `plugin:name`
+        /// The name, an alias, or `plugin:name`
         name: String,
-        /// The words after it
+        /// The arguments of the command
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
@@ -189,23 +189,23 @@ pub(crate) enum CommandCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentsCommand {
-    /// List the agents that the model can hand work to
+    /// List sub-agents
     List,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum HooksCommand {
-    /// List hooks in the order in which they are asked, those of plugins too
+    /// List hooks in the order in which they run, including those of plugins
     List {
-        /// Only those of this event
+        /// Only hooks of this event
         #[arg(long, value_name = "EVENT")]
         event: Option<String>,
     },
-    /// Run the hooks of an event on something that did not happen
+    /// Run the hooks of an event with test data
     Test {
         /// The event
         event: String,
-        /// The tool, for events of tools
+        /// The tool, for tool events
         #[arg(long, value_name = "NAME", default_value = "Bash")]
         tool: String,
         /// The tool's input, as a JSON object
@@ -215,9 +215,9 @@ pub(crate) enum HooksCommand {
         #[arg(long, value_name = "TEXT", default_value = "")]
         message: String,
     },
-    /// Check files of hooks
+    /// Check hook files
     Validate {
-        /// A file, or a plugin's directory; all files that count where none is named
+        /// A file or a plugin's directory (default: all active files)
         path: Option<PathBuf>,
     },
 }

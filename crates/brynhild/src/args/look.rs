@@ -10,21 +10,21 @@ use super::manage::ThinkingStyle;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Print the whole configuration
+    /// Print the configuration
     Show {
-        /// Say where each value comes from
+        /// Show where each value comes from
         #[arg(long)]
         provenance: bool,
-        /// Only this section
+        /// Print only this section
         #[arg(long, value_name = "NAME")]
         section: Option<String>,
-        /// Colors even where the output is no terminal
+        /// Use colors even if the output is not a terminal
         #[arg(long)]
         color: bool,
     },
-    /// Print where configuration is read from
+    /// Print the locations of configuration files
     Path {
-        /// Also the layers that are not set
+        /// Include locations that do not exist
         #[arg(long)]
         all: bool,
     },
@@ -32,11 +32,11 @@ pub(crate) enum ConfigCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ApiCommand {
-    /// List providers, what was found of each, and which one would be used
+    /// List providers, their state, and the default
     Providers,
-    /// Check the chosen provider
+    /// Test the selected provider
     Test {
-        /// Send a real request
+        /// Send a request
         #[arg(long)]
         live: bool,
     },
@@ -44,52 +44,52 @@ pub(crate) enum ApiCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModelsCommand {
-    /// List the models that the provider offers
+    /// List the models of the provider
     List {
-        /// Only those that can call tools
+        /// Only models that can call tools
         #[arg(long)]
         tools_only: bool,
-        /// The order
+        /// Sort order
         #[arg(long, default_value = "name")]
         sort: ModelOrder,
-        /// At most so many
+        /// Maximum number of entries
         #[arg(long, value_name = "N")]
         limit: Option<usize>,
     },
-    /// Print what is known of a model
+    /// Show a model
     Info {
-        /// Its name or an alias
+        /// The name or an alias
         id: String,
     },
-    /// Search the models that the provider offers
+    /// Search the models of the provider
     Search {
-        /// A part of a name
+        /// Part of a name
         query: String,
-        /// At most so many
+        /// Maximum number of entries
         #[arg(long, default_value_t = 20)]
         limit: usize,
     },
     /// List the models that can call tools
     Tools {
-        /// Also those of which it is not known
+        /// Include models for which this is unknown
         #[arg(long)]
         all: bool,
     },
     /// Compare models by price and context
     Compare {
-        /// Their names or aliases; the favorites where none is named
+        /// Names or aliases (default: the favorites)
         ids: Vec<String>,
-        /// Input tokens for each output token in the price that is compared
+        /// Input tokens per output token, for the compared price
         #[arg(long, default_value_t = 20.0, value_name = "N")]
         ratio: f64,
-        /// The order
+        /// Sort order
         #[arg(long, default_value = "cost")]
         sort: ModelOrder,
-        /// Only those that can call tools
+        /// Only models that can call tools
         #[arg(long)]
         tools_only: bool,
     },
-    /// List aliases, favorites and registered models of the configuration
+    /// List configured aliases, favorites and registered models
     Aliases,
 }
 
@@ -105,12 +105,12 @@ pub(crate) enum ModelOrder {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ToolsCommand {
-    /// List the tools
+    /// List tools
     List {
-        /// Whole descriptions
+        /// Print complete descriptions
         #[arg(short = 'v', id = "whole")]
         whole: bool,
-        /// Those of a role, and no others
+        /// List the tools of this role
         #[arg(long, value_name = "ROLE.yaml")]
         role: Option<PathBuf>,
     },
@@ -118,27 +118,27 @@ pub(crate) enum ToolsCommand {
     Schema {
         /// The tool
         name: String,
-        /// Among those of a role
+        /// Use the tools of this role
         #[arg(long, value_name = "ROLE.yaml")]
         role: Option<PathBuf>,
     },
-    /// Run a tool as the model would: checked, judged, confined
+    /// Run a tool with the checks, permissions and sandbox of a model call
     Exec {
         /// The tool
         name: String,
         /// Its arguments, as a JSON object
         #[arg(long, value_name = "JSON", default_value = "{}")]
         input: String,
-        /// Among those of a role
+        /// Use the tools of this role
         #[arg(long, value_name = "ROLE.yaml")]
         role: Option<PathBuf>,
     },
-    /// Count calls, failures and time by tool
+    /// Show calls, failures and time by tool
     Stats {
-        /// From a conversation log
+        /// Read this conversation log
         #[arg(long, value_name = "FILE", conflicts_with = "of_session")]
         log: Option<PathBuf>,
-        /// From a session
+        /// Read this session
         #[arg(long = "of", value_name = "ID")]
         of_session: Option<String>,
     },
@@ -148,58 +148,58 @@ pub(crate) enum ToolsCommand {
 pub(crate) enum LogsCommand {
     /// List conversation logs, newest first
     List {
-        /// At most so many
+        /// Maximum number of entries
         #[arg(short = 'n', long, default_value_t = 20)]
         limit: usize,
     },
-    /// Print a log; the newest where none is named
+    /// Print a log (default: the newest)
     View {
-        /// A file, or its name in the log directory
+        /// A file, or a name in the log directory
         file: Option<PathBuf>,
-        /// Every line as it is
+        /// Print unformatted lines
         #[arg(long)]
         raw: bool,
-        /// Only counts
+        /// Print only counts
         #[arg(long)]
         summary: bool,
     },
-    /// Write a log as Markdown
+    /// Export a log as Markdown
     Export {
-        /// A file, or its name in the log directory
+        /// A file, or a name in the log directory
         file: Option<PathBuf>,
-        /// Where to; `-` is standard output
+        /// The output file; `-` for standard output
         #[arg(short = 'o', long, default_value = "-")]
         output: PathBuf,
         /// The title
         #[arg(long)]
         title: Option<String>,
-        /// How reasoning is shown
+        /// How to show reasoning
         #[arg(long, default_value = "collapsible")]
         thinking_style: ThinkingStyle,
         /// Show reasoning (the default)
         #[arg(long, overrides_with = "no_thinking")]
         thinking: bool,
-        /// Show no reasoning; the same as `--thinking-style hidden`
+        /// Hide reasoning, like `--thinking-style hidden`
         #[arg(long)]
         no_thinking: bool,
     },
-    /// Print what went over the wire in a run with `--raw-log`; the newest where none is named
+    /// Print the raw requests and replies of a run with `--raw-log` (default: the newest)
     Raw {
-        /// A file, or its name in the log directory
+        /// A file, or a name in the log directory
         file: Option<PathBuf>,
-        /// List the files instead, newest first
+        /// List the files, newest first
         #[arg(long, conflicts_with_all = ["file", "index", "direction", "summary"])]
         list: bool,
-        /// Only these, counted from 0: `0,2-4`
+        /// Only these entries, counted from 0: `0,2-4`
         #[arg(short = 'i', long, value_name = "NUMBERS")]
         index: Option<Indexes>,
-        /// Only those of this direction
+        /// Only entries of this direction
         #[arg(short = 'd', long)]
         direction: Option<Direction>,
-        /// One line for each, without what was sent
+        /// Print one line per entry, without content
         #[arg(long)]
         summary: bool,
-        /// At most so many
+        /// Maximum number of entries
         #[arg(short = 'n', long, default_value_t = 1000)]
         limit: usize,
     },
@@ -210,9 +210,9 @@ pub(crate) enum LogsCommand {
 pub(crate) enum Direction {
     /// To the provider
     Request,
-    /// From the provider, in one piece
+    /// From the provider, not streamed
     Response,
-    /// From the provider, all pieces together
+    /// From the provider, streamed pieces joined
     StreamComplete,
     /// Errors
     Error,

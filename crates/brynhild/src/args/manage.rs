@@ -9,90 +9,89 @@ use clap::{Args, Subcommand, ValueEnum};
 pub(crate) enum SessionCommand {
     /// List sessions, newest first
     List {
-        /// At most so many; `session.history_limit` where none is given
+        /// Maximum number of entries (default: `session.history_limit`)
         #[arg(long, value_name = "N")]
         limit: Option<usize>,
     },
     /// Print a session
     Show {
-        /// Its name, a unique beginning of it, or `last`
+        /// An ID, a unique prefix of it, or `last`
         id: String,
     },
     /// Rename a session
     Rename {
-        /// Its name
+        /// The name
         old: String,
-        /// The name it gets
+        /// The new name
         new: String,
     },
-    /// Give a session a title
+    /// Set the title of a session
     Title {
-        /// Its name
+        /// The name
         id: String,
         /// The title
         title: String,
     },
     /// Delete a session
     Delete {
-        /// Its name
+        /// The name
         id: String,
     },
-    /// Write a session as Markdown or JSON
+    /// Export a session as Markdown or JSON
     Export {
-        /// Its name, a unique beginning of it, or `last`
+        /// An ID, a unique prefix of it, or `last`
         id: String,
-        /// The form
+        /// The format
         #[arg(long, default_value = "markdown")]
         format: ExportFormat,
-        /// Where to; `-` is standard output
+        /// The output file; `-` for standard output
         #[arg(short = 'o', long, default_value = "-")]
         output: PathBuf,
-        /// How reasoning is shown
+        /// How to show reasoning
         #[arg(long, default_value = "collapsible")]
         thinking_style: ThinkingStyle,
     },
-    /// Take back what the last turns changed in files; what somebody changed since stays
+    /// Undo the file changes of the last turns; files changed since then are kept
     Undo {
-        /// The session: its name, a unique beginning of it, or `last`; the newest of this directory
-        /// where none is given
+        /// An ID, a unique prefix of it, or `last` (default: the newest in this directory)
         id: Option<String>,
-        /// How many turns
+        /// Number of turns
         #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
         turns: u32,
-        /// Say what would be done, and do nothing
+        /// Show the changes without making them
         #[arg(long)]
         dry_run: bool,
-        /// Overwrite what somebody changed since
+        /// Overwrite files that were changed since then
         #[arg(long)]
         force: bool,
     },
-    /// Make the changes again that were undone last
+    /// Redo the file changes that were undone last
     Redo {
         /// The session, as for `undo`
         id: Option<String>,
-        /// Say what would be done, and do nothing
+        /// Show the changes without making them
         #[arg(long)]
         dry_run: bool,
-        /// Overwrite what somebody changed since
+        /// Overwrite files that were changed since then
         #[arg(long)]
         force: bool,
     },
-    /// Show what turns changed in files
+    /// Show the file changes of turns
     Changes {
         /// The session, as for `undo`
         id: Option<String>,
-        /// The last N turns that changed something; all where none is given
+        /// The last N turns with changes (default: all)
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         turns: Option<u32>,
-        /// Line by line
+        /// Show changed lines
         #[arg(long)]
         diff: bool,
     },
-    /// Search prompts, answers and tool output of all sessions
+    /// Search prompts, answers and tool output in all sessions
     Search {
-        /// Words that must all be there
+        /// Words that must all occur
         query: Vec<String>,
-        /// At most so many
+        /// Maximum number of entries
         #[arg(long, default_value_t = 20)]
         limit: usize,
     },
@@ -100,10 +99,10 @@ pub(crate) enum SessionCommand {
 
 #[derive(Args, Debug)]
 pub(crate) struct StatsArgs {
-    /// The last N days, today included; days are those of UTC
+    /// The last N days including today, in UTC
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) days: Option<u32>,
-    /// The subject of the lines
+    /// Group by
     #[arg(long, value_name = "WHAT", default_value = "model")]
     pub(crate) by: StatsOrder,
 }
@@ -116,7 +115,7 @@ pub(crate) enum StatsOrder {
     Session,
     /// Days
     Day,
-    /// Plugins: calls, time, and what they put into the context, by results and by descriptions
+    /// Plugins: calls, time, and tokens of results and descriptions
     Plugin,
     /// Tools
     Tool,
@@ -124,21 +123,21 @@ pub(crate) enum StatsOrder {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
-    /// For people
+    /// Markdown
     Markdown,
-    /// For programs
+    /// JSON
     Json,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ThinkingStyle {
-    /// Folded away, can be opened
+    /// In collapsed sections
     Collapsible,
-    /// All of it
+    /// In full
     Full,
-    /// How long it was
+    /// Only the length
     Summary,
-    /// Not at all
+    /// Hidden
     Hidden,
 }
 
@@ -146,11 +145,11 @@ pub(crate) enum ThinkingStyle {
 pub(crate) enum SkillCommand {
     /// List skills
     List,
-    /// Print what is known of a skill
+    /// Show a skill
     Show {
-        /// Its name
+        /// The name
         name: String,
-        /// Its instructions too
+        /// Include the instructions
         #[arg(long)]
         body: bool,
     },
@@ -163,7 +162,7 @@ pub(crate) enum SkillCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RulesCommand {
-    /// Print what the model gets, and from where
+    /// Print the rules and the files they come from
     Show,
 }
 
@@ -173,12 +172,12 @@ pub(crate) enum ProfileCommand {
     List,
     /// Print a profile
     Show {
-        /// Its name
+        /// The name
         name: String,
     },
-    /// Say which profile a model gets
+    /// Show the profile of a model
     Resolve {
-        /// The model; the configured one where none is named
+        /// The model (default: the configured one)
         #[arg(id = "resolved", value_name = "MODEL")]
         model: Option<String>,
     },
@@ -187,12 +186,12 @@ pub(crate) enum ProfileCommand {
 /// `policy`. The exit code tells the ruling: 0 allow, 3 ask, 1 deny.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
-    /// Judge a shell command
+    /// Decide a shell command
     Check {
-        /// The command's text
+        /// The command
         command: String,
     },
-    /// Judge a call of a tool
+    /// Decide a tool call
     Explain {
         /// The tool
         #[arg(long)]
@@ -205,16 +204,16 @@ pub(crate) enum PolicyCommand {
 
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum AuditCommand {
-    /// List it, oldest first (the default)
+    /// List decisions, oldest first (the default)
     List,
-    /// Find out whether a decision or a run was changed or removed; exit code 1 if so
+    /// Check that no decision or run was changed or removed; exit code 1 if one was
     #[command(alias = "verify-chain")]
     Verify,
-    /// Print the recorded runs of roles, newest first
+    /// Export recorded role runs, newest first
     Export(AuditExportArgs),
-    /// Remove the recorded runs of roles that are older
+    /// Remove old role runs
     Prune {
-        /// The age in days
+        /// Minimum age in days
         #[arg(long, value_name = "N", default_value_t = 90)]
         days: u32,
     },
@@ -222,10 +221,10 @@ pub(crate) enum AuditCommand {
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct AuditExportArgs {
-    /// The form of the output
+    /// The output format
     #[arg(short = 'f', long, value_name = "FORMAT", default_value = "json", value_parser = ["json", "csv"])]
     pub(crate) format: String,
-    /// Write to this file
+    /// The output file
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Only runs of this agent
@@ -234,51 +233,51 @@ pub(crate) struct AuditExportArgs {
     /// Only this run
     #[arg(long, value_name = "ID")]
     pub(crate) run_id: Option<String>,
-    /// Only runs that were started so
+    /// Only runs with this trigger
     #[arg(long, value_name = "TYPE")]
     pub(crate) trigger_type: Option<String>,
-    /// Only runs from this time on, such as 2026-01-31
+    /// Only runs since this time, such as 2026-01-31
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
     /// Only runs until this time
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
-    /// At most so many
+    /// Maximum number of entries
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(crate) limit: usize,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PermissionsCommand {
-    /// List what is remembered (the default)
+    /// List remembered permissions (the default)
     List,
-    /// Forget a rule: by its number in the list, or all that read so
+    /// Remove a rule, by its number in the list or by its text
     Revoke {
-        /// The number or the rule
+        /// The number or the text of the rule
         #[arg(value_name = "RULE|NUMBER")]
         rule: String,
     },
-    /// Forget all of them; `--yes` asks nothing
+    /// Remove all rules; `--yes` skips the question
     Clear,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct TrustArgs {
-    /// The project; the one of this directory where none is named
+    /// The project (default: the one in this directory)
     pub(crate) path: Option<PathBuf>,
-    /// Let its text be read and nothing of it run, and ask no more
+    /// Decline: read its instructions, run nothing, do not ask again
     #[arg(long, conflicts_with = "yes")]
     pub(crate) text_only: bool,
-    /// List the decisions about projects
+    /// List trust decisions
     #[arg(long, conflicts_with_all = ["path", "text_only"])]
     pub(crate) list: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SandboxCommand {
-    /// Run a command confined
+    /// Run a command in the sandbox
     Run {
-        /// The files that it may write
+        /// The files that the command may write
         // The same flag names a model's profile elsewhere, so it has to be text here too.
         #[arg(long, default_value = "workspace", value_parser = ["read-only", "workspace"])]
         profile: String,
@@ -286,7 +285,7 @@ pub(crate) enum SandboxCommand {
         #[arg(last = true, required = true)]
         command: Vec<OsString>,
     },
-    /// Say which confinement is used here, what each one lacks and why
+    /// Check which sandbox works on this machine
     Doctor,
 }
 

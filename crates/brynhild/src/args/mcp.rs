@@ -9,60 +9,60 @@ use super::GrantArgs;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
-    /// Add a server: a program after `--`, or an address with `--url`
+    /// Add a server: a command after `--`, or a URL with `--url`
     Add(McpAddArgs),
-    /// List servers, with what is known of them; starts none
+    /// List servers without starting them
     List,
     /// Remove a server
     Remove {
-        /// Its name
+        /// The name
         name: String,
-        /// Whose file; the user's own where it stands in both
+        /// The configuration to change (default: your own)
         #[arg(long)]
         scope: Option<McpScope>,
     },
-    /// Start a server and print what it offers
+    /// Start a server and list its tools, resources and prompts
     Test {
-        /// Its name
+        /// The name
         name: String,
     },
-    /// Show what a server has changed since you agreed to it, and agree
+    /// Review and accept the changed tools of a server
     Approve {
-        /// Its name
+        /// The name
         name: String,
     },
-    /// Grant a server's program what the flags name, in your configuration
+    /// Grant access to a server's program
     Grant(GrantArgs),
-    /// Take over the servers of another client's file (JSON, YAML or TOML)
+    /// Import servers from the configuration of another client (JSON, YAML or TOML)
     Import {
         /// The file
         file: PathBuf,
-        /// Where they go
+        /// The configuration to add them to
         #[arg(long, default_value = "user")]
         scope: McpScope,
-        /// Take whatever version of their packages is newest, at every start
+        /// Use the newest version of their packages at every start
         #[arg(long)]
         unpinned: bool,
     },
-    /// Sign in to a server behind an address
+    /// Log in to a remote server
     Login(McpLoginArgs),
-    /// Forget the key of a server
+    /// Log out of a server
     Logout {
-        /// Its name
+        /// The name
         name: String,
     },
-    /// Offer our tools to other agents over MCP, through our rules and sandbox
+    /// Serve tools over MCP, with permissions and sandbox
     Serve {
-        /// Listen at this address of this machine, in place of standard input and output
+        /// Listen on this local address instead of standard input and output
         #[arg(long, value_name = "ADDRESS")]
         http: Option<SocketAddr>,
-        /// The variable that holds the token which clients must send, in place of one that is made
+        /// The environment variable with the token for clients (default: a generated token)
         #[arg(long, value_name = "VARIABLE", requires = "http")]
         token_env: Option<String>,
-        /// Let every process on this machine in, of every user
+        /// Accept every process of every user on this machine
         #[arg(long, requires = "http", conflicts_with = "token_env")]
         no_token: bool,
-        /// Offer the tools of this role, and no others
+        /// Serve only the tools of this role
         #[arg(long, value_name = "ROLE.yaml")]
         role: Option<PathBuf>,
     },
@@ -70,24 +70,24 @@ pub(crate) enum McpCommand {
 
 #[derive(Args, Debug)]
 pub(crate) struct McpLoginArgs {
-    /// Its name
+    /// The name
     pub(crate) name: String,
-    /// The client's id, where the server knows no registration
+    /// The client ID, if the server does not support registration
     #[arg(long, value_name = "ID")]
     pub(crate) client_id: Option<String>,
-    /// The variable that holds the client's secret, where it has one
+    /// The environment variable with the client secret
     #[arg(long, value_name = "VARIABLE", requires = "client_id")]
     pub(crate) client_secret_env: Option<String>,
-    /// The file of the client's private key (PEM), with which it signs in place of a secret
+    /// A PEM file with the private key of the client, used instead of a secret
     #[arg(long, value_name = "FILE", requires = "client_id", conflicts_with = "client_secret_env")]
     pub(crate) private_key: Option<PathBuf>,
-    /// Sign in by the client's secret or key alone, without a page: for machines
+    /// Log in with the client secret or key only, without a browser
     #[arg(long, requires = "client_id")]
     pub(crate) client_credentials: bool,
-    /// The address of a document that describes this client, for servers that read such
+    /// The URL of a client metadata document
     #[arg(long, value_name = "URL", conflicts_with = "client_id")]
     pub(crate) client_metadata_url: Option<String>,
-    /// The identity provider of your organization, which vouches for you in place of a page
+    /// The identity provider of your organization, used instead of a browser
     #[arg(
         long,
         value_name = "URL",
@@ -95,57 +95,57 @@ pub(crate) struct McpLoginArgs {
         conflicts_with = "client_credentials"
     )]
     pub(crate) idp_issuer: Option<String>,
-    /// The client's id at the identity provider
+    /// The client ID at the identity provider
     #[arg(long, value_name = "ID", requires = "idp_issuer")]
     pub(crate) idp_client_id: Option<String>,
-    /// The variable that holds the client's secret at the identity provider, where it has one
+    /// The environment variable with the client secret for the identity provider
     #[arg(long, value_name = "VARIABLE", requires = "idp_issuer")]
     pub(crate) idp_client_secret_env: Option<String>,
-    /// The variable that holds the ID token which the identity provider gave you
+    /// The environment variable with the ID token from the identity provider
     #[arg(long, value_name = "VARIABLE", requires = "idp_issuer")]
     pub(crate) idp_id_token_env: Option<String>,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct McpAddArgs {
-    /// Its name
+    /// The name
     pub(crate) name: String,
-    /// Its address
+    /// The URL
     #[arg(long, conflicts_with_all = ["command", "env"])]
     pub(crate) url: Option<String>,
-    /// A header of every request; `${NAME}` stands for a variable
+    /// A header for every request; `${NAME}` is replaced by a variable
     #[arg(long = "header", value_name = "NAME=VALUE", requires = "url")]
     pub(crate) headers: Vec<String>,
-    /// A variable of its program; `${NAME}` stands for one of yours
+    /// An environment variable for the program; `${NAME}` is replaced by one of yours
     #[arg(long = "env", value_name = "NAME=VALUE")]
     pub(crate) env: Vec<String>,
-    /// Whose file it goes to
+    /// The configuration to add it to
     #[arg(long, default_value = "user")]
     pub(crate) scope: McpScope,
-    /// Let its program use the network
+    /// Allow network access
     #[arg(long, conflicts_with = "url")]
     pub(crate) allow_network: bool,
-    /// Let its program read this path; may be given more than once
+    /// Allow reading this path (repeatable)
     #[arg(long, value_name = "PATH", conflicts_with = "url")]
     pub(crate) allow_read: Vec<PathBuf>,
-    /// Let its program write this path; may be given more than once
+    /// Allow writing this path (repeatable)
     #[arg(long, value_name = "PATH", conflicts_with = "url")]
     pub(crate) allow_write: Vec<PathBuf>,
-    /// Take whatever version of its package is newest, at every start
+    /// Use the newest version of its package at every start
     #[arg(long, conflicts_with = "url")]
     pub(crate) unpinned: bool,
-    /// Replace a server of that name
+    /// Replace an existing server
     #[arg(long)]
     pub(crate) force: bool,
-    /// Its program and arguments
+    /// The command and its arguments
     #[arg(last = true, required_unless_present = "url")]
     pub(crate) command: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum McpScope {
-    /// Your own, in every project
+    /// Your own configuration, for all projects
     User,
-    /// The project's `.mcp.json`
+    /// `.mcp.json` in the project
     Project,
 }

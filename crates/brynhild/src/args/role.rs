@@ -7,23 +7,23 @@ use clap::{Args, Subcommand, ValueEnum};
 #[derive(Args, Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct RunArgs {
-    /// The file of a role, a team, a flow or a group, or its directory
+    /// A role, team, flow or group: the file or its directory
     pub(crate) role: PathBuf,
-    /// The prompt, with or without `-p` before it; standard input where there is none
+    /// The prompt (default: standard input)
     pub(crate) prompt: Vec<String>,
-    /// The prompt; `-p PROMPT` says the same
+    /// Same as the positional prompt
     #[arg(long = "prompt", value_name = "PROMPT")]
     pub(crate) prompt_option: Option<String>,
-    /// Go on line by line, after the prompt or without one
+    /// Continue as a conversation, line by line
     #[arg(short = 'i', long)]
     pub(crate) interactive: bool,
-    /// Go on without you until the task is done or a limit is reached
+    /// Work autonomously until the task is done or a limit is reached
     #[arg(short = 'a', long, conflicts_with = "interactive")]
     pub(crate) autonomous: bool,
-    /// Prompt the role this often at most
+    /// Maximum number of iterations
     #[arg(long, value_name = "N", requires = "autonomous", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_iterations: Option<u32>,
-    /// Read and check the role, and ask no model
+    /// Check the role without asking a model
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// A value for `{{NAME}}` in the role's prompt
@@ -32,49 +32,49 @@ pub(crate) struct RunArgs {
     /// Record the run in this database
     #[arg(long, value_name = "FILE", conflicts_with = "no_audit")]
     pub(crate) audit_db: Option<PathBuf>,
-    /// Record nothing about the run; it cannot be paused then
+    /// Do not record the run; it cannot be paused for approval
     #[arg(long)]
     pub(crate) no_audit: bool,
-    /// Which agent of a group runs
+    /// Run this agent of a group
     #[arg(long, value_name = "NAME", conflicts_with = "sense")]
     pub(crate) agent: Option<String>,
-    /// Choose the agent of a group that fits the prompt
+    /// Choose the agent of a group by the prompt
     #[arg(long)]
     pub(crate) sense: bool,
-    /// The form of the answer
+    /// The output format
     #[arg(short = 'f', long, value_name = "FORMAT")]
     pub(crate) format: Option<RunFormat>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RunFormat {
-    /// Words for people
+    /// Formatted text
     Auto,
     /// One JSON object
     Json,
-    /// Words for people
+    /// Formatted text
     Text,
-    /// Words for people
+    /// Formatted text
     Rich,
 }
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TestArgs {
-    /// The role's file or directory, or a suite that names its role with `role`
+    /// The role file or directory, or a suite with a `role` key
     pub(crate) role: PathBuf,
-    /// The suite: a file with `kind: TestSuite`
+    /// The suite file (`kind: TestSuite`)
     #[arg(short = 's', long, value_name = "SUITE")]
     pub(crate) suite: Option<PathBuf>,
-    /// Check the role and the suite, and ask no model
+    /// Check the role and the suite without asking a model
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Run only the cases with this tag
     #[arg(long)]
     pub(crate) tag: Option<String>,
-    /// The number of cases that run at the same time
+    /// Number of cases to run in parallel
     #[arg(short = 'j', long, value_name = "N", default_value_t = 1)]
     pub(crate) jobs: usize,
-    /// Write the results to this file, as JSON
+    /// Write the results to a JSON file
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -83,7 +83,7 @@ pub(crate) struct TestArgs {
 pub(crate) enum MemoryCommand {
     /// List memories, newest first
     List {
-        /// The role's file, or its directory
+        /// The role file or its directory
         role: PathBuf,
         /// Only memories of this type
         #[arg(long = "type", value_name = "TYPE")]
@@ -91,42 +91,42 @@ pub(crate) enum MemoryCommand {
         /// Only memories of this category
         #[arg(long)]
         category: Option<String>,
-        /// At most so many
+        /// Maximum number of entries
         #[arg(long, value_name = "N", default_value_t = 20)]
         limit: usize,
     },
-    /// Remove memories and the prompts of sessions
+    /// Remove memories and session prompts
     Clear {
-        /// The role's file, or its directory
+        /// The role file or its directory
         role: PathBuf,
-        /// Which part is removed
+        /// The part to remove
         #[arg(long, value_enum, default_value = "all")]
         what: ClearedPart,
-        /// Only memories of this type, and no sessions
+        /// Only memories of this type; sessions stay
         #[arg(long = "type", value_name = "TYPE")]
         kind: Option<MemoryKind>,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long)]
         force: bool,
     },
-    /// Write all memories to a JSON file
+    /// Export memories to a JSON file
     Export {
-        /// The role's file, or its directory
+        /// The role file or its directory
         role: PathBuf,
         /// The file
         #[arg(short, long, value_name = "FILE", default_value = "memories.json")]
         output: PathBuf,
     },
-    /// Add the memories of a JSON file
+    /// Import memories from a JSON file
     Import {
-        /// The role's file, or its directory
+        /// The role file or its directory
         role: PathBuf,
-        /// A file that `memory export` wrote
+        /// A file written by `memory export`
         file: PathBuf,
     },
-    /// Have the model extract facts from recorded episodes
+    /// Extract facts from recorded episodes with the model
     Consolidate {
-        /// The role's file, or its directory
+        /// The role file or its directory
         role: PathBuf,
     },
 }
@@ -180,9 +180,9 @@ impl RunArgs {
 #[derive(Args, Clone, Debug)]
 #[command(group = clap::ArgGroup::new("calls").required(true))]
 pub(crate) struct ApproveArgs {
-    /// The id of the run, as `pending` shows it
+    /// The run ID from `pending`
     pub(crate) run_id: String,
-    /// Decide all calls that wait
+    /// Decide all waiting calls
     #[arg(long, group = "calls")]
     pub(crate) all: bool,
     /// Decide this call; the others of the run are denied
@@ -191,7 +191,7 @@ pub(crate) struct ApproveArgs {
     /// Deny instead of approving
     #[arg(long)]
     pub(crate) deny: bool,
-    /// The name that is recorded with the decision
+    /// The name to record with the decision
     #[arg(long, value_name = "NAME", default_value = "cli")]
     pub(crate) resolved_by: String,
 }
