@@ -31,7 +31,7 @@ pub(crate) mod side_conversation;
 pub(crate) mod skill_grants;
 pub(crate) mod subagents;
 pub(crate) mod themes;
-pub(crate) mod trust;
+pub(crate) mod trust_store;
 pub(crate) mod undo;
 pub(crate) mod workers;
 

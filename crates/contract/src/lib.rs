@@ -1,8 +1,6 @@
 //! The types and traits that all crates share: events, messages, tools, providers, policy, sandbox, log.
 //!
-//! This crate does no I/O and names no vendor. Each spoke of the star (`agent`, `policy`,
-//! `sessions`, `providers`, `tools`, `plugins`, `sandbox`) sees this crate and no other;
-//! only the binary sees them all and ties them together.
+//! This crate does no I/O and names no vendor.
 
 pub mod action;
 pub mod event;

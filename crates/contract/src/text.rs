@@ -2,10 +2,14 @@
 
 use std::borrow::Cow;
 
-/// Returns `text` with every character that could steer a terminal or deceive a reader replaced
-/// by its visible escape. Line feeds and tabs stay.
+/// Replaces characters that could steer a terminal or deceive a reader, but not `\n` and `\t`.
 pub fn visible(text: &str) -> Cow<'_, str> {
     escaped(text, text.char_indices().filter(|(_, c)| is_hidden(*c)))
+}
+
+/// Text from outside that cannot pretend to be several lines.
+pub fn one_line(text: &str) -> String {
+    visible(text).replace('\n', "\\u{a}").replace('\t', "\\u{9}")
 }
 
 /// Returns `text` with the characters at some places, in their order, replaced by visible escapes.

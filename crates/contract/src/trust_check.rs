@@ -1,5 +1,4 @@
-//! Checks that files of a workspace are still the ones the user trusts, at the moment when one of them
-//! is about to run.
+//! Checks, when a file of a workspace is about to run, that it is still the one the user trusts.
 
 use std::fmt;
 use std::sync::Arc;

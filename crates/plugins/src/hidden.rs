@@ -10,10 +10,11 @@ const LISTED: usize = 5;
 /// Signs with an emoji outside of the ranges of emoji: ©, ®, ‼, ⁉, ™, ℹ, 〰, 〽, ㊗, ㊙.
 const SIGNS: &str = "\u{a9}\u{ae}\u{203c}\u{2049}\u{2122}\u{2139}\u{3030}\u{303d}\u{3297}\u{3299}";
 
-pub(crate) struct Stripped {
+/// Text without hidden characters.
+pub struct Stripped {
     /// Line numbers are those of the original.
-    pub(crate) text: String,
-    pub(crate) report: Option<String>,
+    pub text: String,
+    pub report: Option<String>,
 }
 
 pub(crate) const HINT: &str =
@@ -69,7 +70,8 @@ impl Joined {
     }
 }
 
-pub(crate) fn strip(text: &str) -> Stripped {
+/// Removes hidden characters, and lists them.
+pub fn strip(text: &str) -> Stripped {
     let mut kept = String::with_capacity(text.len());
     let mut listed = String::new();
     let mut count = 0;

@@ -22,7 +22,7 @@ pub(crate) fn unified(path: &str, before: Option<&str>, after: &str) -> String {
 }
 
 fn render(path: &str, exists: bool, old: &str, new: &str) -> String {
-    let path = one_line(path);
+    let path = text::one_line(path);
     let source = if exists { format!("a/{path}") } else { "/dev/null".to_owned() };
     // Without a line there is no hunk, and without a hunk no header.
     if !exists && new.is_empty() {
@@ -64,11 +64,6 @@ pub fn between(old: &str, new: &str, context: usize, names: Option<(&str, &str)>
         unified.header(before, after);
     }
     unified.to_string()
-}
-
-/// A name for the head of a diff, in which no character ends the line.
-fn one_line(name: &str) -> String {
-    text::visible(name).replace('\n', "\\u{a}").replace('\t', "\\u{9}")
 }
 
 /// Splits at line feeds only: a carriage return is a character of its line.

@@ -16,12 +16,12 @@ use plugins::plugin_set::PluginSet;
 use plugins::problem::Problem as Fault;
 use python_host::{Host, Missing};
 use tokio::sync::OnceCell;
+use trust::process_check::TrustedRoots;
 use tui::theme::Theme;
 
 use crate::assemble::run_context::RunContext;
 use crate::assemble::secrets::Secrets;
 use crate::assemble::themes;
-use crate::assemble::trust::process_check::TrustedRoots;
 use crate::assemble::workers::{self, HostedPython, Workers};
 use crate::exit::Problem;
 use crate::output;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use contract::policy::Mode;
 use contract::sandbox::{Access, Confinement, Limits, Network, Profile, Sandbox};
+use trust::process_check::CheckedSandbox;
 
 use crate::assemble::assembly::Assembly;
 use crate::assemble::child_environment::{child_environment, host_environment};
 use crate::assemble::run_context::RunContext;
-use crate::assemble::trust::process_check::CheckedSandbox;
 use crate::assemble::{audit, permissions, skill_directories};
 use crate::exit::Problem;
 use crate::output;

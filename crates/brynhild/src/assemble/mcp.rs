@@ -31,7 +31,6 @@ use crate::args::McpScope;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
-use crate::assemble::trust::SERVERS as PROJECT_FILE;
 use crate::assemble::{permissions, plugin_env};
 use crate::exit::{Exit, Problem};
 use crate::signals::Signals;
@@ -169,7 +168,7 @@ pub(crate) fn credentials(run: &RunContext) -> Result<Credentials, Problem> {
 pub(crate) fn file(run: &RunContext, scope: McpScope) -> Result<PathBuf, Problem> {
     match scope {
         McpScope::User => Ok(run.config_dir()?.join("mcp.json")),
-        McpScope::Project => Ok(run.root()?.join(PROJECT_FILE)),
+        McpScope::Project => Ok(run.root()?.join(::trust::SERVERS)),
     }
 }
 

@@ -116,7 +116,7 @@ impl Program for Assembly {
     }
 
     fn is_trusted(&self, directory: &Path) -> bool {
-        self.trust.is_trusted_for(&[directory], self.trusted_roots())
+        self.trusted_roots().admit(&self.trust, &[directory])
     }
 
     fn warn(&self, text: &str) {

@@ -49,7 +49,7 @@ fn is_named(run: &RunContext, root: &Path) -> bool {
 fn of_project(assembly: &Assembly, workspace: &Path, root: &Path) -> Trust {
     let directory = workspace.join(".brynhild/plugins");
     // Some dialects have one process for the whole directory.
-    if !assembly.trust.is_trusted_for(&[root, &directory], assembly.trusted_roots()) {
+    if !assembly.trusted_roots().admit(&assembly.trust, &[root, &directory]) {
         return Trust::Missing;
     }
     let leaks = |path: &Path| match path.canonicalize() {

@@ -15,12 +15,13 @@ use plugins::claude::AgentFile;
 use serde::Serialize;
 use sessions::conversation_log;
 use sessions::store::Store;
+use trust::project::ProjectTrust;
 use tui::theme::Depth;
 
 use crate::args::{Global, ModeName, OutputFormat};
 use crate::assemble::configuration::{self, sources};
 use crate::assemble::role::ChosenRole;
-use crate::assemble::trust::{self, ProjectTrust};
+use crate::assemble::trust_store;
 use crate::environment::Environment;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
@@ -209,8 +210,9 @@ impl RunContext {
             global.plugin_dir.clear();
         }
         // No project file is parsed before its trust is known.
-        let trust = if sources.read_project {
-            trust::standing(&sources.project_root, sources.config_dir().as_deref())
+        let mut trust = if sources.read_project {
+            let store = sources.config_dir().map(|directory| trust_store::open(&directory));
+            trust::project::standing(&sources.project_root, store.as_ref())
         } else {
             ProjectTrust::default()
         };
@@ -222,6 +224,7 @@ impl RunContext {
             error: error.into(),
             hint: Some("`brynhild config path` lists the files that are read".to_owned()),
         })?;
+        trust.restrict(loaded.untrusted.iter().map(|held| held.file.clone()));
         let root = found.or_else(|none| match none {
             NoProject::TooWide { root } if loaded.config.allow_home_directory => Ok(root),
             other => Err(other),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use contract::event::{Change, Direction, EventKind};
 use contract::id::SessionId;
 use contract::snapshots::Snapshots as _;
-use contract::text::head;
+use contract::text::{head, one_line};
 use serde_json::{Value, json};
 use sessions::snapshots::{
     Content, FileChange, History, SessionSnapshots, Settings, Turn, TurnState, UndoReport,
@@ -21,7 +21,6 @@ use tui::host::FileChange as ShownChange;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::session_choice::{ChosenSession, SessionStorage};
 use crate::exit::{Exit, Problem};
-use crate::output::question::one_line;
 
 const MAX_DIFF_BYTES: usize = 100_000;
 

@@ -17,7 +17,6 @@ use crate::assemble::assembly::Assembly;
 use crate::assemble::hooks::{self, HookInputs};
 use crate::assemble::plugin_env;
 use crate::assemble::run_context::RunContext;
-use crate::assemble::trust;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
@@ -76,7 +75,7 @@ fn list(assembly: &Assembly, event: Option<&str>) -> Outcome {
     }
     let path = |path: PathBuf| path.is_file().then(|| path.display().to_string());
     let global = assembly.loaded.config_dir.as_ref().map(|dir| dir.join("hooks.yaml"));
-    let project = assembly.has_project().then(|| assembly.place().join(trust::HOOKS));
+    let project = assembly.has_project().then(|| assembly.place().join(::trust::HOOKS));
     let problems: Vec<String> = loaded.problems.iter().map(ToString::to_string).collect();
     let data = json!({
         "hooks": hooks,

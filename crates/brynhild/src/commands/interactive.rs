@@ -5,6 +5,8 @@ use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use ::trust::review::{Review, TITLE};
+use ::trust::store::Decision;
 use contract::event::{Event, Level};
 use tui::host::{Leave, Request, Stop};
 use tui::keymap::Action;
@@ -22,8 +24,6 @@ use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice::SessionStorage;
 use crate::assemble::setup::Reload;
 use crate::assemble::themes;
-use crate::assemble::trust::Decision;
-use crate::assemble::trust::dialog::{self, Brief};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::tee::BackgroundLog;
 use crate::frontends::tui::{
@@ -80,13 +80,13 @@ async fn settled(
         return Ok(assembly);
     }
     let detail = trust::detail(&assembly);
-    let ask = async |brief: &Brief<'_>| {
+    let ask = async |review: &Review| {
         let choices = [
             ("y", "Yes, its commands may run", true),
             ("t", "Text only, nothing runs", true),
             ("n", "No", false),
         ];
-        let choice = tui::ask(screen, app, (dialog::TITLE, &brief.words(detail)), &choices).await?;
+        let choice = tui::ask(screen, app, (TITLE, &review.words(detail)), &choices).await?;
         Ok(match choice {
             Some(0) => Decision::Trusted,
             Some(1) => Decision::TextOnly,

@@ -2,17 +2,19 @@
 //! the user's decision.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
+use trust::review::{Detail, QUESTION, Review};
+use trust::store::{Decision, Record, Store};
 
 use crate::args::TrustArgs;
 use crate::assemble::run_context::RunContext;
-use crate::assemble::trust::dialog::{self, Brief, Detail};
-use crate::assemble::trust::{Decision, Record, Snapshot, Store};
+use crate::assemble::trust_store;
 use crate::exit::{Exit, Outcome, Problem};
-use crate::output;
+use crate::output::{self, question};
 use crate::project_root::project_root;
 
 const CHANGED: &str = "the files of this project changed while you were asked";
@@ -22,7 +24,7 @@ pub(crate) async fn run(run: &RunContext, args: &TrustArgs) -> Outcome {
         let text = "`--plugin-dir` needs no trust: naming a directory trusts it for that run";
         return Err(Problem::misuse(text));
     }
-    let store = Store::new(run.config_dir()?);
+    let store = trust_store::open(run.config_dir()?);
     if args.list {
         return list(run, &store);
     }
@@ -40,19 +42,14 @@ async fn decided_once(
     store: &Store,
 ) -> Result<Option<Exit>, Problem> {
     let root = root(run, args.path.as_deref())?;
-    let snapshot = Snapshot::read(&root).map_err(Problem::misuse)?;
-    let past = past(store, &root)?;
-    let is_decided = past.as_ref().is_some_and(|it| it.decision == Decision::Trusted);
-    if snapshot.entries.is_empty() && !is_decided {
+    let review = review(store, &root, held_back(run, &root))?;
+    if !review.needs_decision() {
         let root = root.display().to_string();
         let text = format!("{root} has no files that need trust");
         return run.report(&json!({"path": root, "files": []}), text).map(Some);
     }
-    let held_back = held_back(run, &root);
-    let brief = Brief::new(&root, &snapshot, store, past, &held_back);
-    let decision = decide(run, args, &brief).await?;
-    let is_same = || Snapshot::read(&root).is_ok_and(|now| now.hash == snapshot.hash);
-    if decision == Some(Decision::Trusted) && !is_same() {
+    let decision = decide(run, args, &review).await?;
+    if decision == Some(Decision::Trusted) && !review.is_current() {
         if run.global.yes {
             let text = format!("{CHANGED}; nothing is trusted");
             return Err(
@@ -63,25 +60,31 @@ async fn decided_once(
         return Ok(None);
     }
     if let Some(decision) = decision.filter(|decision| *decision != Decision::Declined) {
-        store.decide(&root, &snapshot, decision).map_err(Problem::misuse)?;
+        review.decide(decision).map_err(Problem::misuse)?;
     }
-    report_decision(run, &root, &brief, decision).map(Some)
+    report_decision(run, &root, &review, decision).map(Some)
+}
+
+/// The files at `root`, with a warning if earlier decisions cannot be read.
+fn review(store: &Store, root: &Path, held_back: Vec<String>) -> Result<Review, Problem> {
+    records(store)?;
+    Review::new(store, root, held_back).map_err(Problem::misuse)
 }
 
 /// The user's decision; none if the user cannot be asked.
 async fn decide(
     run: &RunContext,
     args: &TrustArgs,
-    brief: &Brief<'_>,
+    review: &Review,
 ) -> Result<Option<Decision>, Problem> {
     if args.text_only {
         return Ok(Some(Decision::TextOnly));
     }
     if !run.global.yes && !run.wants_json() && run.can_ask() {
-        return asked(brief, detail(run)).await.map(Some);
+        return asked(review, detail(run)).await.map(Some);
     }
     if !run.wants_json() {
-        output::question::show(&brief.words(detail(run)))?;
+        question::show(&review.words(detail(run)))?;
     }
     Ok(run.global.yes.then_some(Decision::Trusted))
 }
@@ -90,21 +93,27 @@ pub(super) fn detail(run: &RunContext) -> Detail {
     if run.config().behavior.verbose { Detail::Hashes } else { Detail::Paths }
 }
 
-async fn asked(brief: &Brief<'_>, detail: Detail) -> Result<Decision, Problem> {
+async fn asked(review: &Review, detail: Detail) -> Result<Decision, Problem> {
     // Before the question is shown, so that it can be interrupted.
     let mut interrupt = signal(SignalKind::interrupt())?;
     tokio::select! {
-        decision = dialog::ask(brief, detail) => Ok(decision?),
+        decision = answered(review, detail) => Ok(decision?),
         _ = interrupt.recv() => {
             Err(Problem::new(Exit::Interrupted, "interrupted; nothing was trusted"))
         }
     }
 }
 
+async fn answered(review: &Review, detail: Detail) -> io::Result<Decision> {
+    question::show(&review.words(detail))?;
+    let answer = question::line(QUESTION).await?.unwrap_or_default();
+    Ok(Decision::from_answer(&answer))
+}
+
 fn report_decision(
     run: &RunContext,
     root: &Path,
-    brief: &Brief<'_>,
+    review: &Review,
     decision: Option<Decision>,
 ) -> Outcome {
     let exit = match decision {
@@ -112,7 +121,7 @@ fn report_decision(
         Some(Decision::Declined | Decision::Withdrawn) | None => Exit::PermissionNeeded,
     };
     if run.wants_json() {
-        let mut object = brief.to_json();
+        let mut object = review.to_json();
         object["decision"] = json!(decision);
         output::json(&object)?;
         return Ok(exit);
@@ -151,10 +160,6 @@ fn root(run: &RunContext, path: Option<&Path>) -> Result<PathBuf, Problem> {
     project_root(&start, home, &BTreeMap::new()).map_err(|none| Problem::misuse(none.to_string()))
 }
 
-fn past(store: &Store, root: &Path) -> Result<Option<Record>, Problem> {
-    Ok(records(store)?.into_iter().find(|record| record.path == root))
-}
-
 /// The stored decisions, with a warning if some cannot be read.
 fn records(store: &Store) -> Result<Vec<Record>, Problem> {
     let (records, problem) = store.read().map_err(Problem::misuse)?;
@@ -174,36 +179,24 @@ fn held_back(run: &RunContext, root: &Path) -> Vec<String> {
 
 fn list(run: &RunContext, store: &Store) -> Outcome {
     let records = records(store)?;
-    let state = |record: &Record| match Snapshot::read(&record.path) {
-        Ok(snapshot) if snapshot.hash == record.hash => "unchanged",
-        Ok(_) => "changed",
-        Err(_) => "cannot be read",
-    };
     let data = |record: &Record| {
         let Record { path, decision, hash, at } = record;
-        json!({
-            "path": path, "decision": decision, "hash": hash, "at": at, "state": state(record),
-        })
+        let state = store.state(record);
+        json!({"path": path, "decision": decision, "hash": hash, "at": at, "state": state})
     };
     let data: Vec<Value> = records.iter().map(data).collect();
     if records.is_empty() {
         return run.report(&data, "Nothing was decided about any project.");
     }
     let row = |record: &Record| {
-        let decision = match record.decision {
-            Decision::Trusted => "trusted",
-            Decision::TextOnly => "text only",
-            Decision::Declined | Decision::Withdrawn => "not trusted",
-        };
-        let day: String = record.at.to_string().chars().take(10).collect();
         let path = record.path.display().to_string();
-        [decision, state(record), &day, &path].map(str::to_owned)
+        [record.decision.word(), store.state(record), &record.day(), &path].map(str::to_owned)
     };
     run.report(&data, output::table(records.iter().map(row)))
 }
 
 pub(crate) fn untrust(run: &RunContext, path: Option<&Path>) -> Outcome {
-    let store = Store::new(run.config_dir()?);
+    let store = trust_store::open(run.config_dir()?);
     // The decision about a deleted directory can still be withdrawn.
     let root = match (root(run, path), path) {
         (Ok(root), _) => root,
@@ -234,24 +227,16 @@ fn check_required(run: &RunContext) -> Result<(), Problem> {
     if !run.global.require_trust {
         return Ok(());
     }
-    let ignored = run.trust.ignored(&run.loaded);
-    if ignored.is_empty() && run.trust.problem().is_none() {
-        return Ok(());
-    }
-    let what = if ignored.is_empty() {
-        String::from("the files of this project cannot be read")
-    } else {
-        ignored.join(", ")
-    };
-    let text = format!("trust is required and missing: {what}");
-    Err(Problem::new(Exit::PermissionNeeded, text)
-        .hint("run `brynhild trust` to see the files and decide"))
+    run.trust.missing().map_or(Ok(()), |text| {
+        Err(Problem::new(Exit::PermissionNeeded, text)
+            .hint("run `brynhild trust` to see the files and decide"))
+    })
 }
 
 /// Fails if trust is required and missing; otherwise warns once about files that are ignored.
 pub(crate) fn check_and_warn(run: &RunContext) -> Result<(), Problem> {
     check_required(run)?;
-    if let Some(warning) = run.trust.warning(&run.loaded) {
+    if let Some(warning) = run.trust.warning() {
         output::warning(&warning);
     }
     Ok(())
@@ -261,7 +246,7 @@ pub(crate) fn check_and_warn(run: &RunContext) -> Result<(), Problem> {
 pub(crate) fn settled(run: RunContext) -> Result<RunContext, Problem> {
     if is_asked(&run) {
         let detail = detail(&run);
-        super::asynchronously(decided(run, async |brief: &Brief<'_>| asked(brief, detail).await))
+        super::asynchronously(decided(run, async |review: &Review| asked(review, detail).await))
     } else {
         check_and_warn(&run)?;
         Ok(run)
@@ -271,7 +256,7 @@ pub(crate) fn settled(run: RunContext) -> Result<RunContext, Problem> {
 /// Returns true if the user is to be asked.
 pub(crate) fn is_asked(run: &RunContext) -> bool {
     let is_text = run.format() == crate::args::OutputFormat::Text;
-    let is_open = run.trust.is_open(&run.loaded) && !run.global.print;
+    let is_open = run.trust.is_open() && !run.global.print;
     let asks = is_text && run.can_ask() && is_open;
     asks && !run.global.require_trust && run.config_dir().is_ok()
 }
@@ -280,17 +265,15 @@ pub(crate) fn is_asked(run: &RunContext) -> bool {
 /// the bytes that were shown, and no others run.
 pub(crate) async fn decided(
     mut run: RunContext,
-    mut ask: impl AsyncFnMut(&Brief<'_>) -> Result<Decision, Problem>,
+    mut ask: impl AsyncFnMut(&Review) -> Result<Decision, Problem>,
 ) -> Result<RunContext, Problem> {
-    let store = Store::new(run.config_dir()?);
+    let store = trust_store::open(run.config_dir()?);
     let root = run.root()?.to_owned();
     loop {
-        let snapshot = Snapshot::read(&root).map_err(Problem::misuse)?;
-        let held_back: Vec<String> =
-            run.loaded.untrusted.iter().map(|held| held.setting.clone()).collect();
-        let brief = Brief::new(&root, &snapshot, &store, past(&store, &root)?, &held_back);
-        let decision = ask(&brief).await?;
-        if let Err(problem) = store.decide(&root, &snapshot, decision) {
+        let held_back = run.loaded.untrusted.iter().map(|held| held.setting.clone()).collect();
+        let review = review(&store, &root, held_back)?;
+        let decision = ask(&review).await?;
+        if let Err(problem) = review.decide(decision) {
             output::warning(&problem);
             return Ok(run);
         }
@@ -299,7 +282,7 @@ pub(crate) async fn decided(
             return Ok(run);
         }
         run = run.anew()?;
-        if !run.trust.is_open(&run.loaded) {
+        if !run.trust.is_open() {
             return Ok(run);
         }
         output::warning(CHANGED);

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 
 use contract::event::{CallOutcome, EventKind, Subconversation};
 use contract::id::CallId;
-use contract::text::head;
+use contract::text::{head, one_line};
 use contract::tool::ToolOutput;
 
 use super::plain::summary;
-use crate::output::question::one_line;
 use crate::output::style::{Palette, paint};
 
 const REASON: usize = 120;

@@ -17,7 +17,7 @@ use contract::event::{
 use contract::id::CallId;
 use contract::message::{ToolCall, Usage};
 use contract::policy::{Decision, Ruling};
-use contract::text::{head, visible};
+use contract::text::{head, one_line, visible};
 use contract::tool::{Display, ToolOutput};
 use serde_json::Value;
 
@@ -244,7 +244,7 @@ impl Plain {
             CallOutcome::Interrupted => "interrupted".to_owned(),
         };
         let (mark, note) = (paint(style, mark), paint(self.palette.soft, &note));
-        self.activity(&format!("{mark} {} {note}", question::one_line(name)))?;
+        self.activity(&format!("{mark} {} {note}", one_line(name)))?;
         let body = match &output.display {
             Some(Display::Diff { unified, .. }) => self.diff(unified),
             Some(Display::Image { .. }) | None => self.excerpt(&printed(&output.for_model())),
@@ -428,7 +428,7 @@ impl View for Plain {
                 waiting.is_drawn = true;
                 status_line::drawn(true);
                 let frame = SPINNER[waiting.frame % SPINNER.len()];
-                let what = question::one_line(&waiting.what);
+                let what = one_line(&waiting.what);
                 let time = format!("({seconds:.0} s)");
                 // Two spaces and the frame are beside them, and the last column stays free.
                 let room = terminal_size().0.saturating_sub(time.len() + 4);
@@ -508,7 +508,7 @@ pub(super) fn summary(call: &ToolCall) -> String {
             .collect(),
         other => vec![other.to_string()],
     };
-    question::one_line(&format!("{}({})", call.name, args.join(", ")))
+    one_line(&format!("{}({})", call.name, args.join(", ")))
 }
 
 /// Columns and rows of standard output; 80x24 if it is no terminal.

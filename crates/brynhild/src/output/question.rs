@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contract::event::{Answer, Event};
-use contract::text::visible;
 use rustix::termios::isatty;
 use tui::permission::{self, ONE_BY_ONE, Offer, Part, Permission, offers};
 use tui::theme::Role;
@@ -179,11 +178,6 @@ fn body(parts: &[Part], palette: Palette) -> String {
         }
     }
     text
-}
-
-/// Text that cannot pretend to be several lines of ours.
-pub(crate) fn one_line(text: &str) -> String {
-    visible(text).replace('\n', "\\u{a}").replace('\t', "\\u{9}")
 }
 
 #[cfg(test)]

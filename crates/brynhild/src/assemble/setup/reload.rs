@@ -77,7 +77,7 @@ impl Reload {
         present: CurrentState,
     ) -> Self {
         let host = assembly.known_workers().map(|workers| workers.host().clone());
-        let told = assembly.trust.warning(&assembly.loaded);
+        let told = assembly.trust.warning();
         let state = State { seen, present, change: None, told, untold: Vec::new() };
         let state = tokio::sync::Mutex::new(state);
         let (global, environment) = (assembly.global.clone(), assembly.environment.clone());
@@ -120,7 +120,7 @@ impl Reload {
             assembly.adopt(host.clone()).await?;
         }
         state.seen = seen;
-        let told = assembly.trust.warning(&assembly.loaded);
+        let told = assembly.trust.warning();
         if told != state.told {
             state.untold.extend(told.clone());
             state.told = told;

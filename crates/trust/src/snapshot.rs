@@ -1,6 +1,8 @@
 //! The bytes that trust is about: every surface file, and every file that a command line names, at
 //! one moment. Only reads; follows no symlink of a surface; runs nothing.
 
+pub(crate) mod named_files;
+
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -9,8 +11,8 @@ use std::path::Path;
 
 use contract::sandbox::Fixed;
 
-use super::named_files;
-use super::surfaces::{self, Surface};
+use crate::program::Program;
+use crate::surfaces::{self, Surface};
 
 const MAX_FILES: usize = 5_000;
 const MAX_BYTES: u64 = 64 << 20;
@@ -50,7 +52,7 @@ pub(crate) struct Snapshot {
 }
 
 impl CoveredFile {
-    pub(super) fn surface(&self) -> &'static Surface {
+    pub(crate) fn surface(&self) -> &'static Surface {
         let other = if self.is_named { &surfaces::NAMED } else { &surfaces::LINK };
         surfaces::of(&self.path).filter(|_| !self.is_named).unwrap_or(other)
     }
@@ -136,10 +138,10 @@ fn push(parts: &mut Vec<CoveredFile>, path: String, found: &Metadata) -> Result<
 }
 
 impl Snapshot {
-    pub(crate) fn read(root: &Path) -> Result<Self, String> {
+    pub(crate) fn read(root: &Path, program: &Program) -> Result<Self, String> {
         let mut left = MAX_BYTES;
         let mut entries = read(root, parts(root)?, &mut left)?;
-        let mut named = named_files::covered(root, &entries);
+        let mut named = named_files::covered(root, &entries, program);
         named.retain(|part| !entries.iter().any(|entry| entry.part.path == part.path));
         entries.extend(read(root, named.into_iter().collect(), &mut left)?);
         let mut hasher = blake3::Hasher::new();
@@ -158,13 +160,13 @@ impl Snapshot {
 
 impl Entry {
     /// Returns true if a hook may run it.
-    pub(super) fn is_script(&self) -> bool {
+    pub(crate) fn is_script(&self) -> bool {
         let path = &self.part.path;
         let is_hook = path.contains("/hooks/") || path.ends_with("/hooks.yaml");
         self.part.kind == Kind::File && (self.part.is_named || is_hook)
     }
 
-    pub(super) fn fixed(self, root: &Path) -> Fixed {
+    pub(crate) fn fixed(self, root: &Path) -> Fixed {
         Fixed { place: root.join(&self.part.path), bytes: self.bytes.into(), mode: self.mode }
     }
 }
@@ -227,7 +229,7 @@ mod tests {
     }
 
     fn hash(directory: &tempfile::TempDir) -> String {
-        Snapshot::read(directory.path()).unwrap().hash
+        Snapshot::read(directory.path(), &crate::program::NONE).unwrap().hash
     }
 
     #[test]
@@ -279,7 +281,7 @@ mod tests {
         let link =
             |path: &str| CoveredFile { path: path.into(), kind: Kind::Link, is_named: false };
         assert_eq!(found, [link(".brynhild"), link(".claude")]);
-        let read = Snapshot::read(other.path()).unwrap().entries;
+        let read = Snapshot::read(other.path(), &crate::program::NONE).unwrap().entries;
         assert!(read[0].bytes.ends_with(b"/.brynhild"));
         assert_eq!(read[1].bytes, b"real");
     }
@@ -289,7 +291,7 @@ mod tests {
         let directory = project();
         let pipe = directory.path().join(".mcp.json");
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
-        let snapshot = Snapshot::read(directory.path()).unwrap();
+        let snapshot = Snapshot::read(directory.path(), &crate::program::NONE).unwrap();
         assert!(snapshot.entries.iter().any(|entry| entry.part.kind == Kind::Other));
     }
 

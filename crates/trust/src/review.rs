@@ -1,62 +1,77 @@
-//! The trust dialog. Only an explicit yes trusts.
+//! The files of a workspace as the user sees them before deciding on them.
 
 use std::fmt::Write as _;
-use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use contract::text::one_line;
 use serde_json::{Value, json};
 
-use super::changes::{Change, changes};
-use super::command_lines::command_lines;
-use super::named_files;
-use super::snapshot::{Entry, Kind, Snapshot};
-use super::store::{Decision, Record, Store};
-use crate::output::question::{line, one_line, show};
+use crate::changes::{Change, changes};
+use crate::command_lines::command_lines;
+use crate::snapshot::{Entry, Kind, Snapshot, named_files};
+use crate::store::{Decision, Record, Store};
 
-pub(crate) const TITLE: &str = "Trust this directory?";
+pub const TITLE: &str = "Trust this directory?";
+
+pub const QUESTION: &str = "Trust this directory? [y]es, [t]ext only (nothing runs), [N]o: ";
 
 /// Printed above the command lines that start more than the hash covers.
 const UNCOVERED: &str = "These command lines run more than trust can see. It runs in the sandbox, but \
                          you are not asked when it changes:";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Detail {
+pub enum Detail {
     Paths,
     Hashes,
 }
 
-pub(crate) struct Brief<'a> {
-    root: &'a Path,
-    snapshot: &'a Snapshot,
-    held_back: &'a [String],
+pub struct Review {
+    store: Store,
+    root: PathBuf,
+    snapshot: Snapshot,
+    held_back: Vec<String>,
     commands: Vec<(String, String)>,
     uncovered: Vec<(String, String)>,
     /// The last decision, and the changes since.
     past: Option<(Record, Vec<Change>)>,
 }
 
-impl<'a> Brief<'a> {
-    pub(crate) fn new(
-        root: &'a Path,
-        snapshot: &'a Snapshot,
-        store: &Store,
-        past: Option<Record>,
-        held_back: &'a [String],
-    ) -> Self {
+impl Review {
+    /// Reads the files at `root`. `held_back` are the settings that apply only if they are trusted.
+    pub fn new(store: &Store, root: &Path, held_back: Vec<String>) -> Result<Self, String> {
+        let snapshot = store.snapshot(root)?;
         let files = snapshot.entries.iter().filter(|entry| entry.part.kind == Kind::File);
         let commands = files.flat_map(|entry| {
-            let lines = command_lines(&entry.part.path, &entry.bytes).into_iter();
+            let lines = command_lines(&entry.part.path, &entry.bytes, store.program).into_iter();
             lines.map(|line| (entry.part.path.clone(), line.shown))
         });
-        let past = past.map(|record| {
-            let changes = changes(&store.copy(&record).files, snapshot);
+        let commands = commands.collect();
+        let past = store.record(root)?.0.map(|record| {
+            let changes = changes(&store.copy(&record).files, &snapshot, store.program);
             (record, changes)
         });
-        let uncovered = named_files::uncovered(root, &snapshot.entries);
-        Self { root, snapshot, held_back, commands: commands.collect(), uncovered, past }
+        let uncovered = named_files::uncovered(root, &snapshot.entries, store.program);
+        let (store, root) = (store.clone(), root.to_owned());
+        Ok(Self { store, root, snapshot, held_back, commands, uncovered, past })
     }
 
-    pub(crate) fn to_json(&self) -> Value {
+    /// Returns true if there are files to decide on, or there were.
+    pub fn needs_decision(&self) -> bool {
+        let is_trusted =
+            self.past.as_ref().is_some_and(|(past, _)| past.decision == Decision::Trusted);
+        is_trusted || !self.snapshot.entries.is_empty()
+    }
+
+    /// Returns true if the files are still those that are shown.
+    pub fn is_current(&self) -> bool {
+        self.store.snapshot(&self.root).is_ok_and(|now| now.hash == self.snapshot.hash)
+    }
+
+    pub fn decide(&self, decision: Decision) -> Result<(), String> {
+        self.store.decide(&self.root, &self.snapshot, decision)
+    }
+
+    pub fn to_json(&self) -> Value {
         let file = |entry: &Entry| {
             let (could, mode) = (entry.part.surface().could, format!("{:o}", entry.mode));
             let (path, hash, kind) = (&entry.part.path, &entry.hash, kind(entry));
@@ -76,7 +91,7 @@ impl<'a> Brief<'a> {
         })
     }
 
-    pub(crate) fn words(&self, detail: Detail) -> String {
+    pub fn words(&self, detail: Detail) -> String {
         let root = one_line(&self.root.display().to_string());
         let mut text = format!("\n{root}\n");
         let files = self.snapshot.entries.iter().map(|entry| {
@@ -107,7 +122,7 @@ impl<'a> Brief<'a> {
 
     fn show_past(&self, text: &mut String) {
         let Some((record, changes)) = &self.past else { return };
-        let day: String = record.at.to_string().chars().take(10).collect();
+        let day = record.day();
         if changes.is_empty() {
             let decision = match record.decision {
                 Decision::Trusted => "You trusted it",
@@ -144,16 +159,4 @@ fn section(text: &mut String, title: &str, lines: impl Iterator<Item = String>) 
             let _ = writeln!(text, "  {line}");
         }
     }
-}
-
-/// Asks on the terminal. Everything but a yes means no.
-pub(crate) async fn ask(brief: &Brief<'_>, detail: Detail) -> io::Result<Decision> {
-    show(&brief.words(detail))?;
-    let choices = format!("{TITLE} [y]es, [t]ext only (nothing runs), [N]o: ");
-    let answer = line(&choices).await?.unwrap_or_default();
-    Ok(match answer.trim().to_ascii_lowercase().as_str() {
-        "y" | "yes" => Decision::Trusted,
-        "t" | "text" => Decision::TextOnly,
-        _ => Decision::Declined,
-    })
 }

@@ -108,7 +108,7 @@ pub(crate) fn defines_hooks(path: &str) -> bool {
     let is_plugin_file =
         path.starts_with(".brynhild/plugins/") && (path.ends_with("/hooks.yaml") || is_json);
     let is_settings = path.starts_with(".claude/settings") && is_json;
-    path == super::HOOKS || is_settings || is_plugin_file
+    path == crate::HOOKS || is_settings || is_plugin_file
 }
 
 #[cfg(test)]

@@ -1,61 +1,44 @@
-//! Trust in the files of a workspace that could run or redirect something. The user trusts the
-//! bytes of these files, for one real path; the decision is stored outside the workspace. Nothing
-//! in a workspace decides on it, and no file is interpreted before it is decided.
-
-mod changes;
-mod command_lines;
-pub(crate) mod dialog;
-mod named_files;
-pub(crate) mod process_check;
-mod snapshot;
-mod store;
-mod surfaces;
+//! The user's decision about a workspace, compared with its files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use config::load::Loaded;
+use contract::hook::Hook;
 use contract::sandbox::Fixed;
 use contract::trust_check::TrustCheck;
 
-pub(crate) use snapshot::{Kind, Snapshot};
-pub(crate) use store::{Decision, PluginGuard, Record, Store};
-
-use process_check::TrustedRoots;
-use snapshot::{CoveredFile, Entry};
-use store::TrustedCopy;
-use surfaces::Effect;
-
-/// The project's hook file, from its root.
-pub(crate) const HOOKS: &str = ".brynhild/hooks.yaml";
-
-/// The project's file of MCP servers, from its root.
-pub(crate) const SERVERS: &str = ".mcp.json";
+use crate::changed_guard::ChangedGuard;
+use crate::changes::changes;
+use crate::snapshot::{self, CoveredFile, Entry, Kind, Snapshot};
+use crate::store::{Decision, PluginGuard, Record, Store, TrustedCopy};
+use crate::surfaces::{self, Effect};
+use crate::{HOOKS, SERVERS};
 
 const HINT: &str = "run `brynhild trust` to see the changes and decide";
 
 const SHOWN_NAMES: usize = 5;
 
 /// Files of a workspace that the user trusts, with the bytes that were trusted.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Trusted {
+#[derive(Clone, Debug)]
+pub struct Trusted {
     files: BTreeMap<PathBuf, Vec<u8>>,
-    root: PathBuf,
-    config_dir: PathBuf,
+    pub(crate) root: PathBuf,
+    pub(crate) store: Store,
 }
 
 impl Trusted {
     /// The trusted bytes of a file; none if it is not trusted, or was reached through a symlink.
-    pub(crate) fn bytes(&self, path: &Path) -> Option<&[u8]> {
+    pub fn bytes(&self, path: &Path) -> Option<&[u8]> {
         self.files.get(path).map(Vec::as_slice)
     }
 
-    pub(crate) fn beneath(&self, directory: &Path) -> Vec<(&Path, &[u8])> {
+    pub fn beneath(&self, directory: &Path) -> Vec<(&Path, &[u8])> {
         let files = self.files.iter().filter(|(path, _)| path.starts_with(directory));
         files.map(|(path, bytes)| (path.as_path(), bytes.as_slice())).collect()
     }
 
-    fn of(root: &Path, config_dir: &Path, snapshot: &Snapshot) -> Self {
+    fn of(root: &Path, store: &Store, snapshot: &Snapshot) -> Self {
         let is_read = |part: &CoveredFile| {
             let is_configuration = part.surface().effect == Effect::Sets
                 || [HOOKS, SERVERS].contains(&part.path.as_str())
@@ -64,13 +47,13 @@ impl Trusted {
         };
         let entries = snapshot.entries.iter().filter(|entry| is_read(&entry.part));
         let files = entries.map(|entry| (root.join(&entry.part.path), entry.bytes.clone()));
-        Self { files: files.collect(), root: root.to_owned(), config_dir: config_dir.to_owned() }
+        Self { files: files.collect(), root: root.to_owned(), store: store.clone() }
     }
 
     fn vouch(&self) -> TrustCheck {
-        let (root, config_dir) = (self.root.clone(), self.config_dir.clone());
+        let (root, store) = (self.root.clone(), self.store.clone());
         TrustCheck::new(move || {
-            let snapshot = verified(&root, &config_dir)?;
+            let snapshot = verified(&root, &store)?;
             let scripts = snapshot.entries.into_iter().filter(Entry::is_script);
             Ok(scripts.map(|entry| entry.fixed(&root)).collect::<Vec<Fixed>>())
         })
@@ -80,20 +63,20 @@ impl Trusted {
 /// Files that the user trusted and that changed since. They do nothing, except that the hooks among
 /// them refuse the calls that they guarded.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Stale {
+pub struct Stale {
     /// The files that changed, from the project's root.
     changed: Vec<String>,
     /// The trusted files that define hooks, with the bytes that were trusted.
     hooks: BTreeMap<PathBuf, Vec<u8>>,
     /// Plugins whose hooks guarded calls.
-    pub(crate) guards: Vec<PluginGuard>,
+    guards: Vec<PluginGuard>,
 }
 
 impl Stale {
     fn of(root: &Path, store: &Store, record: &Record, now: Option<&Snapshot>) -> Self {
         let copy = store.copy(record);
         let changed = match now {
-            Some(snapshot) => changed_paths(&copy, snapshot),
+            Some(snapshot) => changed_paths(&copy, snapshot, store),
             None => vec![root.display().to_string()],
         };
         let defining = copy.files.into_iter().filter(|it| surfaces::defines_hooks(&it.path));
@@ -102,13 +85,20 @@ impl Stale {
     }
 
     /// The hook files with this ending, with the bytes that were trusted.
-    pub(crate) fn hook_files(&self, ending: &str) -> Vec<(&Path, &[u8])> {
+    pub fn hook_files(&self, ending: &str) -> Vec<(&Path, &[u8])> {
         let files = self.hooks.iter().map(|(path, bytes)| (path.as_path(), bytes.as_slice()));
         files.filter(|(path, _)| path.to_string_lossy().ends_with(ending)).collect()
     }
 
+    /// Refuse the calls that plugins guarded.
+    pub fn plugin_guards(&self) -> impl Iterator<Item = Arc<dyn Hook>> {
+        let guard =
+            |(plugin, point): &PluginGuard| ChangedGuard::new(plugin, point, &self.reason());
+        self.guards.iter().map(move |it| Arc::new(guard(it)) as Arc<dyn Hook>)
+    }
+
     /// The reason for which its hooks refuse.
-    pub(crate) fn reason(&self) -> String {
+    fn reason(&self) -> String {
         format!("{} changed since you trusted this project; {HINT}", listed(&self.changed))
     }
 
@@ -119,10 +109,12 @@ impl Stale {
 
 /// The user's decision about a workspace, compared with its files.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ProjectTrust {
+pub struct ProjectTrust {
     parts: Vec<CoveredFile>,
     state: State,
     problem: Option<String>,
+    /// Configuration files of which only the restrictions apply.
+    restricted: Vec<PathBuf>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -136,24 +128,23 @@ enum State {
 }
 
 /// Compares the workspace `root`, a real path, with the user's decision about it.
-pub(crate) fn standing(root: &Path, config_dir: Option<&Path>) -> ProjectTrust {
+pub fn standing(root: &Path, store: Option<&Store>) -> ProjectTrust {
     let mut standing = ProjectTrust::default();
     match snapshot::parts(root) {
         Ok(parts) => standing.parts = parts,
         Err(why) => standing.problem = Some(format!("{why}; nothing of this project is trusted")),
     }
-    let Some(config_dir) = config_dir else { return standing };
-    let store = Store::new(config_dir);
+    let Some(store) = store else { return standing };
     let (record, problem) = store.record(root).unwrap_or_else(|problem| (None, Some(problem)));
     standing.problem = problem.or(standing.problem);
     let Some(record) = record else { return standing };
-    let now = Snapshot::read(root);
+    let now = store.snapshot(root);
     standing.state = match (record.decision, &now) {
         (Decision::Trusted, Ok(now)) if now.hash == record.hash => {
-            State::Trusted(Trusted::of(root, config_dir, now))
+            State::Trusted(Trusted::of(root, store, now))
         }
         (Decision::Trusted, now) => {
-            State::Stale(Stale::of(root, &store, &record, now.as_ref().ok()))
+            State::Stale(Stale::of(root, store, &record, now.as_ref().ok()))
         }
         (_, Ok(now)) if now.hash == record.hash => State::Refused,
         _ => State::Undecided,
@@ -163,9 +154,8 @@ pub(crate) fn standing(root: &Path, config_dir: Option<&Path>) -> ProjectTrust {
 }
 
 /// The files of a workspace, if those that run are the ones that the user trusts at this moment.
-fn verified(root: &Path, config_dir: &Path) -> Result<Snapshot, String> {
-    let snapshot = Snapshot::read(root).map_err(|problem| format!("{problem}; {HINT}"))?;
-    let store = Store::new(config_dir);
+pub(crate) fn verified(root: &Path, store: &Store) -> Result<Snapshot, String> {
+    let snapshot = store.snapshot(root).map_err(|problem| format!("{problem}; {HINT}"))?;
     let (record, _) = store.record(root)?;
     let record = record.filter(|record| record.decision == Decision::Trusted);
     let record =
@@ -174,7 +164,7 @@ fn verified(root: &Path, config_dir: &Path) -> Result<Snapshot, String> {
         return Ok(snapshot);
     }
     let copy = store.copy(&record);
-    let mut changed = changed_paths(&copy, &snapshot);
+    let mut changed = changed_paths(&copy, &snapshot, store);
     changed.retain(|path| surfaces::of(path).is_none_or(|it| it.effect == Effect::Runs));
     if changed.is_empty() && !copy.files.is_empty() {
         return Ok(snapshot);
@@ -182,8 +172,8 @@ fn verified(root: &Path, config_dir: &Path) -> Result<Snapshot, String> {
     Err(format!("{} changed since you trusted this project; {HINT}", listed(&changed)))
 }
 
-fn changed_paths(copy: &TrustedCopy, now: &Snapshot) -> Vec<String> {
-    changes::changes(&copy.files, now).into_iter().map(|change| change.path).collect()
+fn changed_paths(copy: &TrustedCopy, now: &Snapshot, store: &Store) -> Vec<String> {
+    changes(&copy.files, now, store.program).into_iter().map(|change| change.path).collect()
 }
 
 fn listed(names: &[impl AsRef<str>]) -> String {
@@ -195,7 +185,7 @@ fn listed(names: &[impl AsRef<str>]) -> String {
 }
 
 impl ProjectTrust {
-    pub(crate) fn vouch(&self) -> TrustCheck {
+    pub fn vouch(&self) -> TrustCheck {
         match &self.state {
             State::Trusted(trusted) => trusted.vouch(),
             State::Stale(stale) => {
@@ -206,59 +196,68 @@ impl ProjectTrust {
         }
     }
 
-    /// Returns true if the project is trusted. Processes that read `places` then start only while
-    /// it is.
-    pub(crate) fn is_trusted_for(&self, places: &[&Path], roots: &TrustedRoots) -> bool {
-        let Some(trusted) = self.trusted() else { return false };
-        for place in places {
-            roots.add(place, &trusted.root, &trusted.config_dir);
-        }
-        true
+    /// Names configuration files of which only the restrictions apply until they are trusted.
+    pub fn restrict(&mut self, files: impl Iterator<Item = PathBuf>) {
+        self.restricted = files.collect();
     }
 
-    pub(crate) fn trusted(&self) -> Option<&Trusted> {
+    pub fn trusted(&self) -> Option<&Trusted> {
         if let State::Trusted(trusted) = &self.state { Some(trusted) } else { None }
     }
 
-    pub(crate) fn stale(&self) -> Option<&Stale> {
+    pub fn stale(&self) -> Option<&Stale> {
         if let State::Stale(stale) = &self.state { Some(stale) } else { None }
     }
 
     /// Stores the plugins whose hooks guard calls, to refuse these calls after a change.
-    pub(crate) fn note_guards(&self, guards: &[PluginGuard]) -> Result<(), String> {
+    pub fn note_guards(&self, guards: &[PluginGuard]) -> Result<(), String> {
         let Some(trusted) = self.trusted() else { return Ok(()) };
-        Store::new(&trusted.config_dir).note_guards(&trusted.root, guards)
+        trusted.store.note_guards(&trusted.root, guards)
     }
 
-    pub(crate) fn links(&self) -> impl Iterator<Item = &str> {
+    pub fn links(&self) -> impl Iterator<Item = &str> {
         let links = self.parts.iter().filter(|part| part.kind == Kind::Link);
         links.map(|part| part.path.as_str())
     }
 
-    pub(crate) fn problem(&self) -> Option<&str> {
+    pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
 
-    pub(crate) fn is_open(&self, loaded: &Loaded) -> bool {
+    /// Returns true if the user has something to decide.
+    pub fn is_open(&self) -> bool {
         let may_guard = self.stale().is_some_and(Stale::may_guard);
-        !matches!(self.state, State::Refused) && (may_guard || !self.ignored(loaded).is_empty())
+        !matches!(self.state, State::Refused) && (may_guard || !self.ignored().is_empty())
     }
 
     /// The files that have no effect, or not all of it, because they are not trusted.
-    pub(crate) fn ignored(&self, loaded: &Loaded) -> Vec<&str> {
+    pub fn ignored(&self) -> Vec<&str> {
         if self.trusted().is_some() {
             return Vec::new();
         }
         let is_ignored = |part: &&CoveredFile| match part.surface().effect {
             Effect::Runs => true,
-            Effect::Sets => loaded.untrusted.iter().any(|held| held.file.ends_with(&part.path)),
+            Effect::Sets => self.restricted.iter().any(|file| file.ends_with(&part.path)),
             Effect::Inert => false,
         };
         self.parts.iter().filter(is_ignored).map(|part| part.path.as_str()).collect()
     }
 
-    pub(crate) fn warning(&self, loaded: &Loaded) -> Option<String> {
-        if !self.is_open(loaded) {
+    /// Tells which files lack trust, or that they cannot be read; none if nothing lacks it.
+    pub fn missing(&self) -> Option<String> {
+        let ignored = self.ignored();
+        if ignored.is_empty() && self.problem.is_none() {
+            return None;
+        }
+        let files = match ignored.as_slice() {
+            [] => String::from("the files of this project cannot be read"),
+            names => names.join(", "),
+        };
+        Some(format!("trust is required and missing: {files}"))
+    }
+
+    pub fn warning(&self) -> Option<String> {
+        if !self.is_open() {
             return None;
         }
         if let Some(stale) = self.stale() {
@@ -268,7 +267,7 @@ impl ProjectTrust {
                  that its hooks guarded are refused: {changed} ({HINT})"
             ));
         }
-        let names = listed(&self.ignored(loaded));
+        let names = listed(&self.ignored());
         Some(format!(
             "files of this project are ignored until you trust them: {names} (run `brynhild trust` \
              to see them and decide)"

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use files::path::normalize;
 
-use super::command_lines::{Start, command_lines};
-use super::snapshot::{CoveredFile, Entry, Kind};
+use super::{CoveredFile, Entry, Kind};
+use crate::command_lines::{Start, command_lines};
+use crate::program::Program;
 
 const INTERPRETERS: [&str; 13] = [
     "sh", "bash", "dash", "zsh", "ksh", "fish", "python", "python3", "node", "ruby", "perl", "php",
@@ -20,29 +21,36 @@ const DIRECTORIES: [&str; 3] = ["CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT", "BRY
 /// Characters by which a shell does more than start one program.
 const METACHARACTERS: &str = "$`|&;<>(){}[]*?~!#\n\\=";
 
-pub(super) fn covered(root: &Path, entries: &[Entry]) -> BTreeSet<CoveredFile> {
+pub(crate) fn covered(root: &Path, entries: &[Entry], program: &Program) -> BTreeSet<CoveredFile> {
     let mut parts = BTreeSet::new();
-    for (entry, _, start) in starts(entries) {
+    for (entry, _, start) in starts(entries, program) {
         parts.extend(files(root, &entry.part.path, &start));
     }
     parts
 }
 
 /// The command lines of `entries` that run more than trust can see, each with its file.
-pub(super) fn uncovered(root: &Path, entries: &[Entry]) -> Vec<(String, String)> {
+pub(crate) fn uncovered(
+    root: &Path,
+    entries: &[Entry],
+    program: &Program,
+) -> Vec<(String, String)> {
     let is_uncovered = |entry: &Entry, start: &Start| {
         let (script, is_literal) = script(start);
         !is_literal || script.is_none() || files(root, &entry.part.path, start).is_empty()
     };
-    let starts = starts(entries).filter(|(entry, _, start)| is_uncovered(entry, start));
+    let starts = starts(entries, program).filter(|(entry, _, start)| is_uncovered(entry, start));
     starts.map(|(entry, shown, _)| (entry.part.path.clone(), shown)).collect()
 }
 
-fn starts(entries: &[Entry]) -> impl Iterator<Item = (&Entry, String, Start)> {
+fn starts<'a>(
+    entries: &'a [Entry],
+    program: &Program,
+) -> impl Iterator<Item = (&'a Entry, String, Start)> {
     let files =
         entries.iter().filter(|entry| entry.part.kind == Kind::File && !entry.part.is_named);
     files.flat_map(|entry| {
-        let lines = command_lines(&entry.part.path, &entry.bytes);
+        let lines = command_lines(&entry.part.path, &entry.bytes, program);
         lines.into_iter().filter_map(move |line| Some((entry, line.shown, line.start?)))
     })
 }

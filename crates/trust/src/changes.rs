@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::snapshot::Snapshot;
-use super::store::KnownFile;
+use crate::program::Program;
+use crate::snapshot::Snapshot;
+use crate::store::KnownFile;
 
 const MAX_LINES: usize = 200;
 
@@ -15,14 +16,14 @@ pub(crate) struct Change {
     pub(crate) diff: Option<String>,
 }
 
-pub(crate) fn changes(before: &[KnownFile], after: &Snapshot) -> Vec<Change> {
+pub(crate) fn changes(before: &[KnownFile], after: &Snapshot, program: &Program) -> Vec<Change> {
     let mut changes = Vec::new();
     for entry in &after.entries {
         let path = entry.part.path.clone();
         match before.iter().find(|known| known.path == path) {
             None => changes.push(Change { kind: "added", path, diff: None }),
             Some(known) if known.hash != entry.hash => {
-                let diff = known.text.as_deref().and_then(|text| diff(text, &entry.bytes));
+                let diff = known.text.as_deref().and_then(|text| diff(text, &entry.bytes, program));
                 changes.push(Change { kind: "changed", path, diff });
             }
             Some(known) if known.mode != entry.mode => {
@@ -39,8 +40,8 @@ pub(crate) fn changes(before: &[KnownFile], after: &Snapshot) -> Vec<Change> {
     changes
 }
 
-fn diff(before: &str, after: &[u8]) -> Option<String> {
-    let diff = tools::diff::between(before, std::str::from_utf8(after).ok()?, 2, None);
+fn diff(before: &str, after: &[u8], program: &Program) -> Option<String> {
+    let diff = (program.diff)(before, std::str::from_utf8(after).ok()?);
     let lines: Vec<&str> = diff.split_inclusive('\n').collect();
     let mut shown: String = lines.iter().take(MAX_LINES).copied().collect();
     if lines.len() > MAX_LINES {

@@ -8,31 +8,57 @@ use contract::id::Timestamp;
 use files::private;
 use serde::{Deserialize, Serialize};
 
-use super::snapshot::{Entry, Kind, Snapshot};
-use crate::assemble::audit;
+use crate::program::Program;
+use crate::snapshot::{Entry, Kind, Snapshot};
 
 /// Larger files are not copied.
 const MAX_COPY: usize = 1 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Record {
-    /// Its real path.
-    pub(crate) path: PathBuf,
-    pub(crate) decision: Decision,
-    /// The hash of the bytes it is about.
-    pub(crate) hash: String,
-    pub(crate) at: Timestamp,
+pub struct Record {
+    /// The real path of the workspace.
+    pub path: PathBuf,
+    pub decision: Decision,
+    /// The hash of the bytes that were decided on.
+    pub hash: String,
+    pub at: Timestamp,
+}
+
+impl Record {
+    pub fn day(&self) -> String {
+        self.at.to_string().chars().take(10).collect()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Decision {
+pub enum Decision {
     Trusted,
     /// Text may be read; nothing may run or redirect.
     TextOnly,
     /// Nothing may be used, and no question is asked about these bytes.
     Declined,
     Withdrawn,
+}
+
+impl Decision {
+    /// The decision that an answer to [`crate::review::QUESTION`] means. Only an explicit yes trusts.
+    pub fn from_answer(line: &str) -> Self {
+        match line.trim().to_ascii_lowercase().as_str() {
+            "y" | "yes" => Self::Trusted,
+            "t" | "text" => Self::TextOnly,
+            _ => Self::Declined,
+        }
+    }
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Trusted => "trusted",
+            Self::TextOnly => "text only",
+            Self::Declined => "not trusted",
+            Self::Withdrawn => "trust withdrawn",
+        }
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -46,7 +72,7 @@ pub(crate) struct KnownFile {
 }
 
 /// A plugin whose hook guards calls, and the point at which it is asked.
-pub(crate) type PluginGuard = (String, String);
+pub type PluginGuard = (String, String);
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct TrustedCopy {
@@ -56,19 +82,33 @@ pub(crate) struct TrustedCopy {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Store {
+pub struct Store {
     file: PathBuf,
     copies: PathBuf,
+    pub(crate) program: &'static Program,
 }
 
 impl Store {
-    pub(crate) fn new(config_dir: &Path) -> Self {
-        Self { file: config_dir.join("trust.jsonl"), copies: config_dir.join("trust") }
+    pub fn new(config_dir: &Path, program: &'static Program) -> Self {
+        Self { file: config_dir.join("trust.jsonl"), copies: config_dir.join("trust"), program }
+    }
+
+    pub(crate) fn snapshot(&self, root: &Path) -> Result<Snapshot, String> {
+        Snapshot::read(root, self.program)
+    }
+
+    /// Compares the files that a decision is about with those that are there.
+    pub fn state(&self, record: &Record) -> &'static str {
+        match self.snapshot(&record.path) {
+            Ok(snapshot) if snapshot.hash == record.hash => "unchanged",
+            Ok(_) => "changed",
+            Err(_) => "cannot be read",
+        }
     }
 
     /// The decisions that were not withdrawn, oldest first. Lines before a line that cannot be read
     /// are ignored, because that line may have withdrawn them.
-    pub(crate) fn read(&self) -> Result<(Vec<Record>, Option<String>), String> {
+    pub fn read(&self) -> Result<(Vec<Record>, Option<String>), String> {
         let shown = self.file.display();
         let bytes = private::read(&self.file)
             .map_err(|error| format!("cannot read {shown}: {error}"))?
@@ -98,7 +138,7 @@ impl Store {
     }
 
     /// The decision about a workspace, unless it was withdrawn, and what is wrong with the file.
-    pub(crate) fn record(&self, root: &Path) -> Result<(Option<Record>, Option<String>), String> {
+    pub fn record(&self, root: &Path) -> Result<(Option<Record>, Option<String>), String> {
         let (records, problem) = self.read()?;
         Ok((records.into_iter().find(|record| record.path == root), problem))
     }
@@ -117,7 +157,7 @@ impl Store {
         self.add(&Record { path, decision, hash, at: Timestamp::now() })
     }
 
-    pub(crate) fn withdraw(&self, root: &Path) -> Result<Option<Record>, String> {
+    pub fn withdraw(&self, root: &Path) -> Result<Option<Record>, String> {
         let _lock = private::lock(&self.file).map_err(|error| self.cannot_write(&error))?;
         let found = self.record(root)?.0;
         if let Some(record) = &found {
@@ -150,14 +190,8 @@ impl Store {
         let line = serde_json::to_string(record)
             .map_err(|error| format!("cannot store {}: {error}", record.path.display()))?;
         private::append_line(&self.file, &line).map_err(|error| self.cannot_write(&error))?;
-        let word = match record.decision {
-            Decision::Trusted => "trusted",
-            Decision::TextOnly => "text only",
-            Decision::Declined => "not trusted",
-            Decision::Withdrawn => "trust withdrawn",
-        };
         let directory = self.file.parent().unwrap_or(&self.file);
-        audit::open(directory).note(word, &record.hash, Some(&record.path))
+        (self.program.note)(directory, record.decision.word(), &record.hash, &record.path)
     }
 
     fn put_copy(&self, root: &Path, copy: &TrustedCopy) -> Result<(), String> {

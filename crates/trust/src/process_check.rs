@@ -7,14 +7,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use contract::sandbox::{Child, Enforcement, Profile, Sandbox, SandboxError, Spawn};
 
+use crate::project::{ProjectTrust, verified};
+use crate::store::Store;
+
 /// Directories that are used because the user trusts the project they are in.
 #[derive(Debug, Default)]
-pub(crate) struct TrustedRoots(Mutex<BTreeMap<PathBuf, (PathBuf, PathBuf)>>);
+pub struct TrustedRoots(Mutex<BTreeMap<PathBuf, (PathBuf, Store)>>);
 
 impl TrustedRoots {
-    pub(super) fn add(&self, directory: &Path, root: &Path, config_dir: &Path) {
+    /// Returns true if a project is trusted. Processes that read `directories` then start only while
+    /// it is.
+    pub fn admit(&self, project: &ProjectTrust, directories: &[&Path]) -> bool {
+        let Some(trusted) = project.trusted() else { return false };
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.insert(directory.to_owned(), (root.to_owned(), config_dir.to_owned()));
+        for directory in directories {
+            known.insert((*directory).to_owned(), (trusted.root.clone(), trusted.store.clone()));
+        }
+        true
     }
 
     /// Fails if one of these directories belongs to a project that is no longer trusted.
@@ -23,14 +32,14 @@ impl TrustedRoots {
             let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             directories.iter().find_map(|directory| known.get(directory).cloned())
         };
-        project.map_or(Ok(()), |(root, config_dir)| super::verified(&root, &config_dir).map(drop))
+        project.map_or(Ok(()), |(root, store)| verified(&root, &store).map(drop))
     }
 }
 
 /// A sandbox that starts processes of trusted directories only while they are trusted.
-pub(crate) struct CheckedSandbox {
-    pub(crate) sandbox: Arc<dyn Sandbox>,
-    pub(crate) roots: Arc<TrustedRoots>,
+pub struct CheckedSandbox {
+    pub sandbox: Arc<dyn Sandbox>,
+    pub roots: Arc<TrustedRoots>,
 }
 
 impl Sandbox for CheckedSandbox {

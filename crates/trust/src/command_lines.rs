@@ -6,18 +6,20 @@ use std::fmt::Write as _;
 use files::yaml;
 use serde_json::{Map, Value};
 
+use crate::program::Program;
+
 const COMMANDS: &[&str] =
     &["command", "cmd", "run", "exec", "executable", "script", "shell", "entrypoint", "statusLine"];
 const ADDRESSES: &[&str] = &["url", "base_url", "endpoint", "host", "serverUrl", "httpUrl"];
 const ARGUMENTS: &[&str] = &["args", "arguments", "argv"];
 
-pub(super) struct CommandLine {
-    pub(super) shown: String,
+pub(crate) struct CommandLine {
+    pub(crate) shown: String,
     /// None for an address or a grant.
-    pub(super) start: Option<Start>,
+    pub(crate) start: Option<Start>,
 }
 
-pub(super) enum Start {
+pub(crate) enum Start {
     Shell(String),
     /// A program and its arguments, and the directory to start it in.
     Words {
@@ -38,13 +40,13 @@ impl CommandLine {
 }
 
 /// Every command line and address in a file; a message if the file cannot be parsed.
-pub(super) fn command_lines(path: &str, bytes: &[u8]) -> Vec<CommandLine> {
+pub(crate) fn command_lines(path: &str, bytes: &[u8], program: &Program) -> Vec<CommandLine> {
     let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension);
     let text = String::from_utf8_lossy(bytes);
     let value = match extension {
         "json" => serde_json::from_str(&text).map_err(|error| error.to_string()),
         "yaml" | "yml" => yaml::value(&text).map_err(|error| error.to_string()),
-        "md" => return in_markdown(&text),
+        "md" => return in_markdown(&(program.without_hidden)(&text)),
         _ => return Vec::new(),
     };
     let value = match value {
@@ -53,24 +55,17 @@ pub(super) fn command_lines(path: &str, bytes: &[u8]) -> Vec<CommandLine> {
     };
     let runs = if path.ends_with(".mcp.json") { Runs::Servers } else { Runs::Anything };
     let mut lines = Vec::new();
-    look(&value, runs, &mut lines);
+    look(&value, (runs, program), &mut lines);
     lines
 }
 
-/// The grants and commands of a skill or slash command, without invisible characters, as when used.
+/// The grants and commands of a skill or slash command.
 fn in_markdown(text: &str) -> Vec<CommandLine> {
-    let (mut seen, mut end) = (String::new(), 0);
-    for (at, c) in plugins::hidden::places(text) {
-        seen.push_str(&text[end..at]);
-        end = at + c.len_utf8();
-    }
-    seen.push_str(&text[end..]);
-    let head = seen.strip_prefix("---").and_then(|rest| Some(rest.split_once("\n---")?.0));
+    let head = text.strip_prefix("---").and_then(|rest| Some(rest.split_once("\n---")?.0));
     let head = head.and_then(|head| yaml::value(head).ok());
     let run = head.as_ref().and_then(|head| words(head.get("run")?));
     let granted = head.as_ref().and_then(granted);
-    let commands =
-        run.into_iter().chain(filled(&seen)).chain(fenced(&seen)).map(CommandLine::shell);
+    let commands = run.into_iter().chain(filled(text)).chain(fenced(text)).map(CommandLine::shell);
     granted.map(CommandLine::shown).into_iter().chain(commands).collect()
 }
 
@@ -108,24 +103,32 @@ enum Runs {
     Anything,
 }
 
-fn look(value: &Value, runs: Runs, lines: &mut Vec<CommandLine>) {
+fn look(value: &Value, (runs, program): (Runs, &Program), lines: &mut Vec<CommandLine>) {
     match value {
-        Value::Array(items) => items.iter().for_each(|item| look(item, runs, lines)),
+        Value::Array(items) => {
+            for item in items {
+                look(item, (runs, program), lines);
+            }
+        }
         Value::Object(fields) => {
-            let within = (fields, runs);
-            lines.extend(fields.iter().filter_map(|(name, value)| line(name, value, within)));
+            let unpinned = (runs == Runs::Servers).then_some(program.unpinned_package);
+            let found = |(name, value): (&String, &Value)| line(name, value, fields, unpinned);
+            lines.extend(fields.iter().filter_map(found));
             for (name, value) in fields {
-                look(value, if name == "mcp" { Runs::Servers } else { runs }, lines);
+                let runs = if name == "mcp" { Runs::Servers } else { runs };
+                look(value, (runs, program), lines);
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
+/// The command line or address in a field. `unpinned` describes the package of a server.
 fn line(
     name: &str,
     value: &Value,
-    (fields, runs): (&Map<String, Value>, Runs),
+    fields: &Map<String, Value>,
+    unpinned: Option<fn(&Value) -> Option<String>>,
 ) -> Option<CommandLine> {
     let is_one_of = |names: &[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(name));
     if is_one_of(ADDRESSES) {
@@ -136,7 +139,7 @@ fn line(
     }
     let mut shown = words(value)?;
     let mut argv = texts(value);
-    let mut is_list = value.is_array() || runs == Runs::Servers;
+    let mut is_list = value.is_array() || unpinned.is_some();
     for more in ARGUMENTS.iter().filter_map(|name| fields.get(*name)) {
         is_list = true;
         argv.extend(texts(more));
@@ -154,11 +157,8 @@ fn line(
         let names: Vec<&str> = env.keys().map(String::as_str).collect();
         let _ = write!(shown, " (with {})", names.join(", "));
     }
-    let unpinned = || mcp::config::unpinned_package(&Value::Object(fields.clone()));
-    if runs == Runs::Servers
-        && let Some(package) = unpinned()
-    {
-        let _ = write!(shown, " ({})", package.describe());
+    if let Some(package) = unpinned.and_then(|find| find(&Value::Object(fields.clone()))) {
+        let _ = write!(shown, " ({package})");
     }
     let start = match (name, value) {
         ("script", Value::String(path)) => Start::File(path.clone()),
@@ -190,7 +190,10 @@ mod tests {
     use super::*;
 
     fn shown(path: &str, bytes: &[u8]) -> Vec<String> {
-        command_lines(path, bytes).into_iter().map(|line| line.shown).collect()
+        command_lines(path, bytes, &crate::program::NONE)
+            .into_iter()
+            .map(|line| line.shown)
+            .collect()
     }
 
     #[test]
@@ -214,8 +217,8 @@ mod tests {
     fn unpinned_server_is_marked() {
         let entry = br#"{"a": {"command": "npx", "args": ["-y", "x"]}}"#;
         let found = shown(".mcp.json", entry).concat();
-        assert!(found.contains("whatever version of `x` is newest"), "{found}");
-        let yaml = b"mcp: {servers: {a: {command: uvx, args: [x]}}}\nother: {command: npx x}\n";
+        assert!(found.ends_with("(newest)"), "{found}");
+        let yaml = b"mcp: {servers: {a: {command: npx, args: [x]}}}\nother: {command: npx x}\n";
         let found = shown(".brynhild/config.yaml", yaml);
         assert!(found[0].contains("newest") && found[1] == "npx x", "{found:?}");
         let settings = br#"{"hooks": {"Stop": [{"hooks": [{"command": "npx tsc"}]}]}}"#;
