@@ -16,7 +16,6 @@ const DEEDS: &str = "read look check inspect open run search find fix edit write
 const CONDITIONS: &str = "if you|once you|when you|after you|before you|as soon as|unless|\
                           let me know|whenever";
 
-/// Returns true if `text` ends with an announcement.
 pub(crate) fn announces(text: &str) -> bool {
     let text = text.trim();
     if text.ends_with('?') {

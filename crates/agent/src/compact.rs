@@ -215,7 +215,6 @@ fn kept(entries: &[Arc<Entry>]) -> usize {
     kept
 }
 
-/// The result of a request for a summary.
 enum Summary {
     Text(String, Usage),
     TooLong,

@@ -124,7 +124,6 @@ struct Actor {
     is_ending: bool,
 }
 
-/// Work that an input asks for.
 enum Work {
     Turn(String),
     Single(ToolCall),

@@ -56,7 +56,6 @@ pub(crate) enum Advised {
     Block { hook: String, reason: String },
 }
 
-/// The decision of one hook about a call.
 enum HookDecision {
     Nothing,
     Rewrite(Value),

@@ -19,7 +19,6 @@ use crate::transcript::{self, TakenIds, Transcript};
 /// The result of work that records events.
 pub(crate) type Logged<T = ()> = Result<T, LogError>;
 
-/// The record of one conversation.
 pub(crate) struct Journal {
     teller: Teller,
     pub(crate) transcript: Transcript,

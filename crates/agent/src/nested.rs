@@ -112,7 +112,6 @@ impl Drop for OpenGuard<'_> {
     }
 }
 
-/// A conversation that is held.
 struct Inner {
     parts: Arc<Parts>,
     settings: Arc<Settings>,

@@ -31,7 +31,6 @@ pub(crate) struct Recoveries {
     last: Option<(String, Value)>,
 }
 
-/// The result of the search for a call.
 pub(crate) enum Sought {
     Nothing,
     Found {
@@ -43,7 +42,6 @@ pub(crate) enum Sought {
     Refused(NoticeTopic, String),
 }
 
-/// A call as it was found.
 struct Candidate {
     tool: Arc<ToolSpec>,
     args: Map<String, Value>,

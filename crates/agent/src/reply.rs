@@ -40,6 +40,13 @@ impl Audience {
             teller.tell(EventKind::ReplyDelta { piece }).await;
         }
     }
+
+    /// Tells that a reply of which something was heard begins again.
+    pub(crate) async fn restart(self, teller: &Teller, draft: &Draft) {
+        if !draft.reply.parts.is_empty() {
+            self.hear(teller, Piece::Restart).await;
+        }
+    }
 }
 
 /// A reply as far as it has arrived.
@@ -144,9 +151,7 @@ pub(crate) async fn ask(
         let Some(wait) = retry.wait(attempt, error.kind, journal.has_heard) else {
             return Ok(RequestOutcome::Failed(draft, error));
         };
-        if !draft.reply.parts.is_empty() && audience != Audience::Nobody {
-            teller.tell(EventKind::ReplyDelta { piece: Piece::Restart }).await;
-        }
+        audience.restart(&teller, &draft).await;
         attempt += 1;
         let text = format!(
             "{error}; trying again in {:.1} s (attempt {attempt} of {})",

@@ -63,7 +63,20 @@ pub(crate) async fn ask(
     let request = context.hooks.request(journal, request).await?;
     journal.sync()?;
     let manner = (context.settings.retry, audience);
-    reply::ask(provider.as_ref(), request, manner, journal, context.cancel).await
+    loop {
+        let model = provider.answering(&request.model).1.to_owned();
+        let (provider, asked) = (provider.as_ref(), request.clone());
+        let outcome = reply::ask(provider, asked, manner, journal, context.cancel).await?;
+        let RequestOutcome::Failed(draft, error) = outcome else { return Ok(outcome) };
+        let notice = match provider.fall_back(&model, error) {
+            Ok(notice) => notice,
+            Err(error) => return Ok(RequestOutcome::Failed(draft, error)),
+        };
+        audience.restart(&journal.teller(), &draft).await;
+        journal.warn(notice).await?;
+        let configured = context.parts.configured(context.settings, journal.transcript.system());
+        journal.note(configured.into_iter().collect()).await?;
+    }
 }
 
 pub(crate) async fn revise(

@@ -48,12 +48,9 @@ pub struct Parts {
 impl Parts {
     /// The event that names the model and the mode; none without a provider.
     pub(crate) fn configured(&self, settings: &Settings, system: &str) -> Option<EventKind> {
-        self.provider.as_ref().map(|provider| EventKind::Configured {
-            provider: provider.name().to_owned(),
-            model: settings.request.model.clone(),
-            mode: settings.mode,
-            system: system.to_owned(),
-        })
+        let (provider, model) = self.provider.as_ref()?.answering(&settings.request.model);
+        let [provider, model, system] = [provider, model, system].map(str::to_owned);
+        Some(EventKind::Configured { provider, model, mode: settings.mode, system })
     }
 }
 

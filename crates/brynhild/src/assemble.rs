@@ -7,6 +7,7 @@ pub(crate) mod child_environment;
 pub(crate) mod configuration;
 pub(crate) mod confinement;
 pub(crate) mod fallback;
+pub(crate) mod fallback_models;
 pub(crate) mod hooks;
 pub(crate) mod learning;
 pub(crate) mod mcp;
@@ -213,7 +214,10 @@ pub(crate) fn settings(
         execution: Execution::Real,
         parallel_tools: profile.tool_parallelization,
         spill: run.spill_dir(),
-        retry: Retry::default(),
+        retry: match fallback_models::names(run) {
+            [] => Retry::default(),
+            _ => Retry { attempts: fallback_models::ATTEMPTS, ..Retry::default() },
+        },
         recovery: recovers.then_some(RecoverySettings {
             tells_model: profile.recovery_feedback_enabled && !profile.calls_by_text(),
             requires_intent_phrase: profile.recovery_requires_intent_phrase,

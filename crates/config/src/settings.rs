@@ -64,6 +64,8 @@ fn secret<'de, D: Deserializer<'de>>(source: D) -> Result<Option<Secret<String>>
 pub struct Models {
     /// The model that is used when none is named.
     pub default: String,
+    /// The models that answer in order if the chosen one fails: `provider/model`.
+    pub fallback: Vec<String>,
     /// Short names.
     pub aliases: BTreeMap<String, String>,
     /// Models that stand first in lists.

@@ -123,7 +123,7 @@ pub enum StopReason {
     /// The history was cleared, as the user asked.
     Cleared,
     /// Anything else, in the provider's words.
-    #[serde(untagged, deserialize_with = "other_reason")]
+    #[serde(untagged)]
     Other(String),
 }
 
@@ -142,18 +142,6 @@ impl StopReason {
             Self::Other(text) => text,
         }
     }
-}
-
-/// Reads a plain word, or the `{"other": "word"}` of logs from before this was a plain word.
-fn other_reason<'de, D: serde::Deserializer<'de>>(from: D) -> Result<String, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Written {
-        Word(String),
-        Tagged { other: String },
-    }
-    let (Written::Word(word) | Written::Tagged { other: word }) = Written::deserialize(from)?;
-    Ok(word)
 }
 
 /// Tokens and money that a reply cost.
@@ -252,9 +240,6 @@ mod tests {
             assert_eq!(serde_json::to_value(&reason).unwrap(), name);
             assert_eq!(matches!(reason, StopReason::Other(_)), name == "pause");
         }
-        let old = serde_json::json!({"other": "pause"});
-        let reason: StopReason = serde_json::from_value(old).unwrap();
-        assert_eq!(reason, StopReason::Other("pause".into()));
     }
 
     #[test]

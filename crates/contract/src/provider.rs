@@ -178,6 +178,17 @@ pub trait Provider: Send + Sync {
     /// Its type, such as `openrouter`.
     fn name(&self) -> &str;
 
+    /// The provider and the model that answer requests for `model`.
+    fn answering<'a>(&'a self, model: &'a str) -> (&'a str, &'a str) {
+        (self.name(), model)
+    }
+
+    /// Has another model answer in place of `model`, which failed for good. Returns a notice about
+    /// that, or the failure if there is no other model.
+    fn fall_back(&self, _model: &str, failure: ProviderError) -> Result<String, ProviderError> {
+        Err(failure)
+    }
+
     /// Asks which models there are.
     async fn models(&self) -> Result<Vec<Model>, ProviderError>;
 

@@ -87,6 +87,10 @@ pub struct ModelSettings {
     pub api_key_env: Option<String>,
     pub temperature: Option<f64>,
     pub max_tokens: Option<u64>,
+    /// Models that answer in order if this one fails.
+    pub fallback: Vec<String>,
+    /// Kinds of failure after which the next one answers; any if empty.
+    pub fallback_on: Vec<String>,
 }
 
 impl ModelSettings {

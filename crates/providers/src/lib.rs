@@ -10,6 +10,7 @@ mod body;
 pub mod catalog;
 mod endpoint;
 mod failure;
+pub mod fallback;
 mod http;
 pub mod lines;
 mod ollama;

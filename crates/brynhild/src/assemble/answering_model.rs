@@ -19,7 +19,7 @@ use crate::assemble::assembly::Assembly;
 use crate::assemble::learning::{Learning, When};
 use crate::assemble::provider_choice::{Candidate, Choice};
 use crate::assemble::run_context::RunContext;
-use crate::assemble::{model_cache, model_names, provider_choice, report};
+use crate::assemble::{fallback_models, model_cache, model_names, provider_choice, report};
 use crate::exit::Problem;
 
 pub(crate) struct AnsweringModel {
@@ -78,7 +78,9 @@ pub(crate) async fn answering(assembly: &Assembly) -> Result<AnsweringModel, Pro
     }
     let known = known(assembly, &model, &choice, Arc::default());
     let provider = learning(assembly, &choice, provider, &known);
-    Ok(AnsweringModel { choice, provider, model, profile: fitting, known })
+    let mut answering = AnsweringModel { choice, provider, model, profile: fitting, known };
+    answering.provider = fallback_models::behind(assembly, &answering);
+    Ok(answering)
 }
 
 /// The provider with another model; none if each of its models is another program.
@@ -145,7 +147,7 @@ pub(crate) fn model(assembly: &Assembly, choice: &Choice) -> Result<String, Prob
 
 /// A model's data: from the registry, else from the provider's list, which also goes into
 /// `offered`.
-fn known(
+pub(crate) fn known(
     run: &RunContext,
     model: &str,
     choice: &Choice,
@@ -162,7 +164,7 @@ fn known(
         binding.max_context.or_else(described)
     });
     let prices = registered.and_then(|(_, binding)| prices(binding));
-    ModelFacts { context_window, prices, offered, is_free: is_free(&choice.candidate) }
+    ModelFacts { context_window, prices, offered, is_free: is_free(run, &choice.candidate) }
 }
 
 pub(crate) fn prices(binding: &Binding) -> Option<Prices> {
@@ -171,8 +173,8 @@ pub(crate) fn prices(binding: &Binding) -> Option<Prices> {
     Some(Prices { input, output, cache_read, cache_write })
 }
 
-fn is_free(candidate: &Candidate) -> bool {
-    candidate.vendor().local || candidate.is_script()
+fn is_free(run: &RunContext, candidate: &Candidate) -> bool {
+    (candidate.vendor().local || candidate.is_script()) && fallback_models::names(run).is_empty()
 }
 
 /// The provider; it is also asked for its models if the model's size or price is unknown.
@@ -201,7 +203,7 @@ fn learning(
 
 /// The cost limit of the run; none if the provider is free.
 pub(crate) fn cost_limit(run: &RunContext, choice: &Choice) -> Option<f64> {
-    run.global.max_cost.filter(|_| !is_free(&choice.candidate))
+    run.global.max_cost.filter(|_| !is_free(run, &choice.candidate))
 }
 
 /// The registry's entry for a model by the provider's name for it.

@@ -5,7 +5,7 @@ mod delegate;
 pub(crate) mod documents;
 mod dotenv;
 mod host;
-mod model;
+pub(crate) mod model;
 pub(crate) mod persona;
 mod python;
 mod reach;

@@ -3,6 +3,7 @@
 mod broken_replies;
 mod choice;
 mod failures;
+mod fallback;
 mod formats;
 mod models;
 mod secrets;

@@ -82,6 +82,7 @@ pub(crate) static ROOT: Section = closed(&[
 
 static MODELS: Section = closed(&[
     key("default", Kind::Text, Rule::Announced),
+    key("fallback", Kind::Texts, USER_ONLY),
     // A name that the user uses means what it means to the user.
     key("aliases", each(&Kind::Text, Rule::IfUnset), Rule::Inside),
     key("favorites", each(&Kind::ShortOr(&Kind::Switch, &FAVORITE), Rule::Free), Rule::Free),

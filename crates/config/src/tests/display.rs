@@ -34,12 +34,12 @@ fn values_are_shown_with_aligned_origins() {
       max_tokens: 100         # [user:5]
       max_tool_rounds: 3      # [dotenv:2] BRYNHILD_BEHAVIOR__MAX_TOOL_ROUNDS
       mode: read-only         # [flag]
-      output_format: text     # [builtin:56]
-      reasoning_format: auto  # [builtin:57]
-      reasoning_level: auto   # [builtin:58]
-      require_finish: false   # [builtin:59]
+      output_format: text     # [builtin:57]
+      reasoning_format: auto  # [builtin:58]
+      reasoning_level: auto   # [builtin:59]
+      require_finish: false   # [builtin:60]
       show_cost: false        # [env] BRYNHILD_BEHAVIOR__SHOW_COST
-      show_thinking: true     # [builtin:61]
+      show_thinking: true     # [builtin:62]
       verbose: true           # [project:1]
     ");
     assert_snapshot!(yaml(&setup, SHOWN, "sandbox"), @r"
@@ -48,22 +48,22 @@ fn values_are_shown_with_aligned_origins() {
     # [builtin]    in the program
 
     sandbox:                # [merged]
-      enabled: true         # [builtin:65]
-      allow_network: false  # [builtin:66]
+      enabled: true         # [builtin:66]
+      allow_network: false  # [builtin:67]
       allowed_paths:        # [user:2]
         - /a                # [user:2]
-      read_paths: []        # [builtin:68]
+      read_paths: []        # [builtin:69]
     ");
     assert_snapshot!(yaml(&setup, SHOWN, "logging"), @r"
     # Where the values come from, strongest first:
     # [builtin]    in the program
 
-    logging:               # [builtin:70]
-      enabled: true        # [builtin:71]
-      dir: null            # [builtin:72]
-      level: info          # [builtin:73]
-      private: true        # [builtin:74]
-      raw_payloads: false  # [builtin:75]
+    logging:               # [builtin:71]
+      enabled: true        # [builtin:72]
+      dir: null            # [builtin:73]
+      level: info          # [builtin:74]
+      private: true        # [builtin:75]
+      raw_payloads: false  # [builtin:76]
     ");
 }
 
@@ -77,9 +77,9 @@ fn long_lines_do_not_move_the_origin_column() {
     # [builtin]    in the program
 
     sandbox:                # [merged]
-      enabled: true         # [builtin:65]
-      allow_network: false  # [builtin:66]
-      allowed_paths: []     # [builtin:67]
+      enabled: true         # [builtin:66]
+      allow_network: false  # [builtin:67]
+      allowed_paths: []     # [builtin:68]
       read_paths:           # [user:2]
         - /a/very/long/path/indeed  # [user:3]
     ");

@@ -9,8 +9,16 @@ use super::{Finding, ModelSettings, Severity};
 const IDLE_EXECUTION: &[&str] =
     &["end_strategy", "max_concurrency", "http_retries", "http_retry_max_wait"];
 
-const MODEL: &[&str] =
-    &["provider", "name", "base_url", "api_key_env", "temperature", "max_tokens"];
+const MODEL: &[&str] = &[
+    "provider",
+    "name",
+    "base_url",
+    "api_key_env",
+    "temperature",
+    "max_tokens",
+    "fallback",
+    "fallback_on",
+];
 
 #[derive(Default)]
 pub(crate) struct Fields {
@@ -137,6 +145,12 @@ impl Fields {
         for key in fields.keys().filter(|key| !MODEL.contains(&key.as_str())) {
             self.warning(&format!("model.{key}"), "it is not supported and does nothing here");
         }
+        let lists = ["model.fallback", "model.fallback_on"];
+        let [fallback, fallback_on] = lists.map(|key| self.texts(fields, key));
+        if fallback.is_empty() && !fallback_on.is_empty() {
+            let what = "fallback_on has no effect without fallback models. Add `fallback`";
+            self.warning("model.fallback_on", what);
+        }
         let mut text = |key| self.text(fields, key, "model.").filter(|text| !text.is_empty());
         let [provider, name, base_url, api_key_env] =
             ["provider", "name", "base_url", "api_key_env"].map(&mut text);
@@ -147,6 +161,8 @@ impl Fields {
             api_key_env,
             temperature: self.number(fields, "model.temperature", (0.0, 2.0)),
             max_tokens: self.count(fields, "model.max_tokens", (1, 128_000)),
+            fallback,
+            fallback_on,
         }
     }
 

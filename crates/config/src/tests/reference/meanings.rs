@@ -12,6 +12,11 @@ pub(super) const MEANINGS: &[(&str, &str)] = &[
         "models.default",
         "The model where neither a flag nor the instance names one; may be an alias",
     ),
+    (
+        "models.fallback",
+        "Models that answer in order if the chosen one fails: `provider/model`, or a model of the \
+         chosen provider",
+    ),
     ("models.aliases.NAME", "A short name for `--model`"),
     ("models.favorites.NAME", "Whether this model stands first in lists"),
     ("models.favorites.NAME.enabled", "The same, beside notes of your own"),
