@@ -1,41 +1,27 @@
-//! HTML as Markdown or plain text, in one pass, however broken it is. Fetches nothing.
-
-mod tokens;
-mod writer;
+//! HTML as Markdown or as plain text. Fetches nothing.
 
 #[cfg(test)]
 mod tests;
 
+use std::rc::Rc;
+
+use htmd::HtmlToMarkdown;
+use htmd::options::{BulletListMarker, HrStyle, Options};
+use html5ever::tendril::TendrilSink as _;
+use html5ever::{ParseOpts, parse_document};
+use markup5ever_rcdom::{Node, NodeData, RcDom};
 use reqwest::Url;
 
-pub(crate) use tokens::{Token, Tokens};
-use writer::Writer;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    Markdown,
-    Text,
-}
+/// The parser's time is quadratic in the depth of a page, and the converter is recursive.
+const MAX_DEPTH: usize = 150;
+/// Bytes between two checks of the depth.
+const CHUNK: usize = 256;
+const CUT: &str = "\n\n[the rest of the page is nested too deeply]";
 
 const HIDDEN: [&str; 12] = [
     "script", "style", "noscript", "template", "svg", "head", "iframe", "object", "canvas",
     "select", "datalist", "dialog",
 ];
-
-#[rustfmt::skip]
-const PARAGRAPHS: [&str; 18] = [
-    "p", "ul", "ol", "dl", "pre", "table", "blockquote", "figure", "h1", "h2", "h3", "h4", "h5",
-    "h6", "article", "section", "form", "fieldset",
-];
-
-#[rustfmt::skip]
-const LINES: [&str; 17] = [
-    "div", "li", "tr", "dt", "dd", "header", "footer", "main", "nav", "aside", "address", "caption",
-    "figcaption", "summary", "details", "option", "body",
-];
-
-/// How deep lists and quotations are shown one within the other.
-const DEEPEST: usize = 20;
 
 pub(crate) fn looks_like(text: &str) -> bool {
     let beginning: String = text.trim_start().chars().take(200).collect();
@@ -45,242 +31,72 @@ pub(crate) fn looks_like(text: &str) -> bool {
 
 /// The text of a piece of HTML, in one line.
 pub(crate) fn plain(markup: &str) -> String {
-    if !markup.contains(['<', '&', '\n']) {
-        return markup.to_owned();
-    }
-    let Ok(base) = Url::parse("https://example.com") else { return markup.to_owned() };
-    let text = render(markup, &base, Form::Text);
+    let mut text = String::new();
+    each_node(&parse(markup).0, |node| {
+        if let NodeData::Text { contents } = &node.data {
+            text.push_str(&contents.borrow());
+        }
+    });
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-pub(crate) fn render(page: &str, base: &Url, form: Form) -> String {
-    let mut renderer = Renderer {
-        form,
-        base: base.clone(),
-        writer: Writer::default(),
-        hidden: Vec::new(),
-        lists: Vec::new(),
-        link: None,
-        quotes: 0,
-        marks: Vec::new(),
-        preformatted: 0,
-        cells: 0,
+/// A page as Markdown. Links are resolved against the page's own address, if it has one.
+pub(crate) fn markdown(page: &str, base: Option<&Url>) -> String {
+    let (tree, cut) = parse(page);
+    each_node(&tree, |node| {
+        if let NodeData::Element { attrs, .. } = &node.data {
+            attrs.borrow_mut().retain_mut(|attribute| {
+                if !["href", "src"].contains(&&*attribute.name.local) {
+                    return true;
+                }
+                let url = absolute(&attribute.value, base);
+                url.is_some_and(|url| {
+                    attribute.value = url.as_str().into();
+                    true
+                })
+            });
+        }
+    });
+    let options = Options {
+        bullet_list_marker: BulletListMarker::Dash,
+        ul_bullet_spacing: 1,
+        ol_number_spacing: 1,
+        hr_style: HrStyle::Dashes,
+        ..Options::default()
     };
-    for token in Tokens::new(page) {
-        renderer.take(token);
-    }
-    renderer.writer.finish()
+    let converter = HtmlToMarkdown::builder().options(options).skip_tags(HIDDEN.to_vec()).build();
+    converter.tree_to_markdown(&tree).replace('\u{a0}', " ") + cut
 }
 
-struct Renderer {
-    form: Form,
-    base: Url,
-    writer: Writer,
-    hidden: Vec<String>,
-    /// For each list around us the number of its next item; none where it has bullets.
-    lists: Vec<Option<u64>>,
-    /// Where the words of the link around us begin, and where it leads. Links hold no links.
-    link: Option<(usize, Option<String>)>,
-    quotes: usize,
-    marks: Vec<&'static str>,
-    preformatted: usize,
-    cells: usize,
+fn absolute(target: &str, base: Option<&Url>) -> Option<Url> {
+    let target = Some(target.trim()).filter(|it| !it.is_empty() && !it.starts_with('#'))?;
+    let url = Url::options().base_url(base).parse(target).ok()?;
+    ["http", "https", "mailto"].contains(&url.scheme()).then_some(url)
 }
 
-impl Renderer {
-    fn take(&mut self, token: Token) {
-        match token {
-            Token::Text(text) if self.hidden.is_empty() => {
-                if self.preformatted > 0 {
-                    self.writer.verbatim(&text);
-                } else {
-                    self.writer.words(&text);
-                }
-            }
-            Token::Text(_) => {}
-            Token::Open { name, attributes, is_closed } => {
-                if HIDDEN.contains(&name.as_str()) {
-                    if !is_closed {
-                        self.hidden.push(name);
-                    }
-                } else if self.hidden.is_empty() {
-                    let attribute = |key: &str| {
-                        attributes
-                            .iter()
-                            .find(|(name, _)| name == key)
-                            .map(|(_, value)| value.as_str())
-                    };
-                    self.open(&name, &attribute);
-                } else if name == "body" {
-                    // A head that nobody closed ends here.
-                    self.hidden.retain(|hidden| hidden != "head");
-                }
-            }
-            Token::Close(name) => {
-                if let Some(at) = self.hidden.iter().rposition(|hidden| *hidden == name) {
-                    self.hidden.truncate(at);
-                } else if self.hidden.is_empty() {
-                    self.close(&name);
-                }
-            }
+/// Parses a page up to the place where it is nested too deeply, and says so for its reader.
+fn parse(page: &str) -> (Rc<Node>, &'static str) {
+    let mut parser = parse_document(RcDom::default(), ParseOpts::default());
+    let mut rest = page;
+    while !rest.is_empty() {
+        let (chunk, after) = rest.split_at(rest.floor_char_boundary(CHUNK));
+        parser.process(chunk.into());
+        rest = after;
+        let mut last = Some(Rc::clone(&parser.tokenizer.sink.sink.document));
+        for _ in 0..MAX_DEPTH {
+            last = last.and_then(|node| node.children.borrow().last().cloned());
+        }
+        if last.is_some() {
+            return (parser.finish().document, CUT);
         }
     }
-
-    fn open<'a>(&mut self, name: &str, attribute: &dyn Fn(&str) -> Option<&'a str>) {
-        self.space(name);
-        let is_markdown = self.form == Form::Markdown;
-        match name {
-            "br" => self.writer.line(),
-            "hr" => {
-                self.writer.paragraph();
-                if is_markdown {
-                    self.writer.mark("---");
-                    self.writer.paragraph();
-                }
-            }
-            "ul" | "menu" => self.lists.push(None),
-            "ol" => self
-                .lists
-                .push(Some(attribute("start").and_then(|it| it.parse().ok()).unwrap_or(1))),
-            "li" => self.item(),
-            "td" | "th" => {
-                if self.cells > 0 {
-                    self.writer.mark(" | ");
-                }
-                self.cells += 1;
-            }
-            "tr" => self.cells = 0,
-            "pre" => {
-                self.preformatted += 1;
-                if is_markdown {
-                    self.writer.mark("```");
-                    self.writer.line();
-                }
-            }
-            "blockquote" if is_markdown => {
-                self.quotes += 1;
-                if self.quotes <= DEEPEST {
-                    self.writer.indent("> ");
-                }
-            }
-            "a" => {
-                let target =
-                    attribute("href").filter(|_| is_markdown).and_then(|it| self.whole(it));
-                self.leave_link();
-                self.link = Some((self.writer.length(), target));
-            }
-            "img" => {
-                if let Some(words) = attribute("alt").map(str::trim).filter(|it| !it.is_empty()) {
-                    match attribute("src").filter(|_| is_markdown).and_then(|it| self.whole(it)) {
-                        Some(source) => self.writer.words(&format!(" ![{words}]({source}) ")),
-                        None => self.writer.words(words),
-                    }
-                }
-            }
-            _ if is_markdown => self.emphasis(name, Edge::Begin),
-            _ => {}
-        }
-    }
-
-    fn close(&mut self, name: &str) {
-        let is_markdown = self.form == Form::Markdown;
-        match name {
-            "ul" | "ol" | "menu" => drop(self.lists.pop()),
-            "pre" if self.preformatted > 0 => {
-                self.preformatted -= 1;
-                if is_markdown {
-                    self.writer.line();
-                    self.writer.mark("```");
-                }
-            }
-            "blockquote" if is_markdown && self.quotes > 0 => {
-                self.writer.paragraph();
-                if self.quotes <= DEEPEST {
-                    self.writer.outdent("> ");
-                }
-                self.quotes -= 1;
-            }
-            "a" => self.leave_link(),
-            _ if is_markdown => self.emphasis(name, Edge::End),
-            _ => {}
-        }
-        self.space(name);
-    }
-
-    fn space(&mut self, name: &str) {
-        if name == "li" || (["ul", "ol"].contains(&name) && !self.lists.is_empty()) {
-            self.writer.line();
-        } else if PARAGRAPHS.contains(&name) {
-            self.writer.paragraph();
-        } else if LINES.contains(&name) {
-            self.writer.line();
-        }
-    }
-
-    fn item(&mut self) {
-        let depth = self.lists.len().saturating_sub(1);
-        let mark = match self.lists.last_mut() {
-            Some(Some(number)) => {
-                *number += 1;
-                format!("{}. ", *number - 1)
-            }
-            Some(None) | None => String::from("- "),
-        };
-        self.writer.mark(&format!("{}{mark}", "  ".repeat(depth.min(DEEPEST))));
-    }
-
-    fn leave_link(&mut self) {
-        let Some((begin, target)) = self.link.take() else { return };
-        if let Some(target) = target {
-            self.writer.wrap(begin, "[", &format!("]({target})"));
-        }
-    }
-
-    fn emphasis(&mut self, name: &str, edge: Edge) {
-        let heading = match name {
-            "h1" => "# ",
-            "h2" => "## ",
-            "h3" => "### ",
-            "h4" => "#### ",
-            "h5" => "##### ",
-            "h6" => "###### ",
-            _ => "",
-        };
-        let mark = match name {
-            "strong" | "b" => "**",
-            "em" | "i" => "*",
-            "code" | "kbd" | "samp" if self.preformatted == 0 => "`",
-            _ => "",
-        };
-        match edge {
-            Edge::Begin if !heading.is_empty() => self.writer.mark(heading),
-            Edge::Begin if !mark.is_empty() && self.marks.len() < DEEPEST => {
-                self.marks.push(mark);
-                self.writer.mark(mark);
-            }
-            Edge::End if !mark.is_empty() => {
-                // What nobody opened needs no end.
-                if let Some(at) = self.marks.iter().rposition(|open| *open == mark) {
-                    self.marks.remove(at);
-                    self.writer.end_mark(mark);
-                }
-            }
-            Edge::Begin | Edge::End => {}
-        }
-    }
-
-    fn whole(&self, target: &str) -> Option<String> {
-        let target = target.trim();
-        if target.is_empty() || target.starts_with('#') {
-            return None;
-        }
-        let url = self.base.join(target).ok()?;
-        ["http", "https", "mailto"].contains(&url.scheme()).then(|| url.to_string())
-    }
+    (parser.finish().document, "")
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Edge {
-    Begin,
-    End,
+fn each_node(root: &Rc<Node>, mut visit: impl FnMut(&Node)) {
+    let mut pending = vec![Rc::clone(root)];
+    while let Some(node) = pending.pop() {
+        visit(&node);
+        pending.extend(node.children.borrow().iter().rev().map(Rc::clone));
+    }
 }

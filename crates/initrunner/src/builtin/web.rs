@@ -1,4 +1,4 @@
-//! `web_reader` and `web_scraper`: fetch a page and hand it to the model as Markdown or as text.
+//! `web_reader` and `web_scraper`: fetch a page as Markdown.
 
 use std::net::Ipv6Addr;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::options::Options;
 use super::{About, Built, ToolHost, http, shortened, text};
 use crate::documents::DocumentPlace;
 use crate::host::{Exchange, HttpClient, HttpReply};
-use crate::html::{self, Form};
+use crate::html;
 
 pub(super) const KEYS: &[&str] =
     &["allowed_domains", "blocked_domains", "max_content_bytes", "timeout_seconds", "user_agent"];
@@ -34,7 +34,7 @@ pub(super) fn build_reader(options: &Options<'_>, tool_host: &ToolHost) -> Resul
         properties: properties(),
         required: &["url"],
     };
-    Ok(Built::of([Arc::new(Page::made(options, tool_host, about, Form::Markdown)?)]))
+    Ok(Built::of([Arc::new(Page::made(options, tool_host, about)?)]))
 }
 
 pub(super) fn build_scraper(options: &Options<'_>, tool_host: &ToolHost) -> Result<Built, String> {
@@ -49,7 +49,7 @@ pub(super) fn build_scraper(options: &Options<'_>, tool_host: &ToolHost) -> Resu
         properties: properties(),
         required: &["url"],
     };
-    let mut page = Page::made(options, tool_host, about, Form::Text)?;
+    let mut page = Page::made(options, tool_host, about)?;
     page.documents.clone_from(&tool_host.documents);
     let mut built = Built::of([Arc::new(page)]);
     if tool_host.documents.is_none() {
@@ -91,7 +91,6 @@ fn domain(written: &str) -> Result<String, String> {
 
 struct Page {
     spec: Arc<ToolSpec>,
-    form: Form,
     allowed: Vec<String>,
     blocked: Vec<String>,
     limit: usize,
@@ -103,12 +102,7 @@ struct Page {
 }
 
 impl Page {
-    fn made(
-        options: &Options<'_>,
-        tool_host: &ToolHost,
-        about: About<'_>,
-        form: Form,
-    ) -> Result<Self, String> {
+    fn made(options: &Options<'_>, tool_host: &ToolHost, about: About<'_>) -> Result<Self, String> {
         let domains = |key| -> Result<Option<Vec<String>>, String> {
             let domain = |name: &String| domain(name).map_err(|why| format!("`{key}` has {why}"));
             let names = options.texts(key)?;
@@ -127,7 +121,6 @@ impl Page {
         }
         Ok(Self {
             spec: ToolSpec { requires_permission: true, ..about.spec(tool_host) }.into(),
-            form,
             allowed: allowed.unwrap_or_default(),
             blocked: domains("blocked_domains")?.unwrap_or_default(),
             limit: options.count("max_content_bytes", 512_000)?,
@@ -205,12 +198,12 @@ impl Page {
             || kind.starts_with("text/")
             || ["json", "xml", "javascript", "yaml"].iter().any(|it| kind.contains(it));
         if !(200..300).contains(&status) {
-            let words = if is_html { html::render(&page, url, Form::Text) } else { page };
+            let words = if is_html { html::markdown(&page, Some(url)) } else { page };
             let words: String = words.chars().take(500).collect();
             return Err(format!("HTTP {status}: {words}"));
         }
         if is_html {
-            Ok(shortened(html::render(&page, url, self.form), self.limit))
+            Ok(shortened(html::markdown(&page, Some(url)), self.limit))
         } else if is_text {
             Ok(shortened(page, self.limit))
         } else {

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::sources::{self, is_url};
 use super::{DocumentStore, Stamp, text};
 use crate::host::{Exchange, HttpClient};
-use crate::html::{self, Form};
+use crate::html;
 
 const MEGABYTE: u64 = 1 << 20;
 const PAGE_BYTES: usize = 512_000;
@@ -208,11 +208,7 @@ impl Ingestion<'_> {
                 return Err(format!("HTTP {}", reply.status));
             }
             let is_html = reply.content_type.contains("html") || html::looks_like(&reply.text);
-            return Ok(if is_html {
-                html::render(&reply.text, &url, Form::Markdown)
-            } else {
-                reply.text
-            });
+            return Ok(if is_html { html::markdown(&reply.text, Some(&url)) } else { reply.text });
         }
         Err(format!("it was redirected more than {MAX_REDIRECTS} times"))
     }

@@ -1,11 +1,13 @@
 //! The text of `.docx` and `.xlsx` files, which are ZIP archives of XML. Formulas give their stored
 //! values, and dates Excel's numbers of days.
 
+mod xml;
+
 use std::collections::HashMap;
 
 use miniz_oxide::inflate::decompress_to_vec_with_limit;
 
-use crate::html::{Token, Tokens};
+use xml::{Token, Tokens};
 
 /// Bytes of one unpacked file.
 const MAX_UNPACKED: usize = 64 << 20;

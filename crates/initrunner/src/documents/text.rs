@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use reqwest::Url;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::office;
-use crate::html::{self, Form};
+use crate::html;
 
 #[rustfmt::skip]
 const PLAIN: &[&str] = &[
@@ -29,10 +28,7 @@ pub(super) fn of_file(path: &Path, bytes: Vec<u8>) -> Result<String, String> {
             let text = value.and_then(|value| serde_json::to_string_pretty(&value));
             text.map_err(|error| error.to_string())
         }
-        "html" | "htm" => {
-            let base = Url::parse("file:///").map_err(|error| error.to_string())?;
-            Ok(html::render(&utf8(bytes)?, &base, Form::Markdown))
-        }
+        "html" | "htm" => Ok(html::markdown(&utf8(bytes)?, None)),
         "" => Err(String::from("Unsupported file type: the name has no extension")),
         plain if PLAIN.contains(&plain) => utf8(bytes),
         other => Err(format!("Unsupported file type: .{other}")),

@@ -3,9 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mail_parser::{Address, Message, MessageParser, PartType};
-use reqwest::Url;
 
-use crate::html::{self, Form};
+use crate::html;
 
 /// Characters of a line of base64.
 const LINE_LENGTH: usize = 76;
@@ -65,9 +64,8 @@ fn body(message: &Message<'_>) -> String {
         _ => None,
     });
     let html = || {
-        let base = Url::parse("https://localhost").ok()?;
         parts(&message.html_body).into_iter().find_map(|part| match part {
-            PartType::Html(page) => Some(html::render(page, &base, Form::Markdown)),
+            PartType::Html(page) => Some(html::markdown(page, None)),
             _ => None,
         })
     };
