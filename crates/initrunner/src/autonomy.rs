@@ -1,5 +1,6 @@
 //! Autonomous runs: a role is prompted again and again until its task is over or a limit is reached.
 
+mod reasoning;
 #[cfg(test)]
 mod tests;
 
@@ -10,15 +11,11 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::evals::SIMULATED;
-use crate::host::{RoleConversation, RoleRun};
+use crate::host::{RoleConversation, RoleRun, RoleRunner};
 use crate::memory::{Kind, MemoryStore};
 use crate::role::{AutonomySettings, Guardrails, Role};
-use crate::task::{RunScope, TaskEnd, TaskStatus};
-
-const CONTINUATION: &str = "Continue with the task. Review your progress, then take the next step. \
-                            When everything is done, or you cannot go on, call finish_task with a \
-                            summary.";
-const PLAIN_CONTINUATION: &str = "Continue. Call finish_task with a summary when you are done.";
+use crate::task::{RunScope, TaskStatus};
+use reasoning::Reasoning;
 
 /// The category of the memories of autonomous runs.
 const EPISODE: &str = "autonomous_run";
@@ -68,6 +65,8 @@ pub struct AutonomousRun {
     pub summary: String,
     pub iterations: u32,
     max_iterations: u32,
+    /// The last error of the judge of success criteria.
+    judge_error: Option<String>,
     /// The last iteration, with the calls, tokens and time of all.
     pub total: RoleRun,
 }
@@ -84,9 +83,13 @@ impl AutonomousRun {
         let status = self.status.name();
         let summary =
             if summary.is_empty() { String::new() } else { format!("\nSummary: {summary}") };
+        let judge = self.judge_error.as_ref();
+        let judge = judge.map_or_else(String::new, |error| {
+            format!("\nThe judge of the success criteria did not answer: {error}")
+        });
         format!(
             "Status: {status} | Iterations: {iterations}/{max_iterations} | Tokens: \
-             {tokens}{summary}"
+             {tokens}{summary}{judge}"
         )
     }
 
@@ -121,9 +124,10 @@ impl AutonomousRun {
     }
 }
 
-/// Works on a task until it is over or a limit is reached.
+/// Works on a task until it is over or a limit is reached. The judge checks success criteria.
 pub async fn run(
     conversation: &mut dyn RoleConversation,
+    judge: Option<&dyn RoleRunner>,
     role: &Role,
     prompt: &str,
 ) -> AutonomousRun {
@@ -134,39 +138,49 @@ pub async fn run(
     let settings = role.autonomy.as_ref().unwrap_or(&usual);
     let limits = &role.guardrails;
     let mut progress = Progress { limits, total: RoleRun::default(), iterations: 0, idle: 0 };
-    let mut next = prompt.to_owned();
+    let mut reasoning = Reasoning::new(role, prompt, judge);
+    let mut next = reasoning.first_prompt();
     let (status, summary) = loop {
-        if let Some(status) = progress.exhausted(started.elapsed()) {
-            break (status, String::new());
-        }
-        if progress.iterations > 0 {
-            next = continuation(role, &scope) + &progress.budget(started.elapsed());
-        }
         progress.add(conversation.run(&next).await);
         if progress.total.is_interrupted {
             break (Status::Interrupted, String::new());
         }
-        if let Some(TaskEnd { status, summary }) = scope.with_task(|task| task.end()) {
-            break (status.into(), summary);
-        }
-        if let Some(error) = &progress.total.error {
+        let end = scope.with_task(|task| task.end());
+        if let Some(error) = &progress.total.error
+            && (end.is_none() || reasoning.is_reflecting())
+        {
             break (Status::Error, error.clone());
+        }
+        let limit = progress.exhausted(started.elapsed());
+        if let Some(end) = end {
+            let reflection = match limit {
+                None => reasoning.reflection(&end).await,
+                Some(_) => None,
+            };
+            let Some(reflection) = reflection else { break (end.status.into(), end.summary) };
+            next = reflection + &progress.budget(started.elapsed());
+            continue;
         }
         if progress.idle >= settings.idle_iterations {
             let count = progress.idle;
             let text = format!("Stopped: no tool calls for {count} consecutive iterations.");
             break (Status::Blocked, text);
         }
-        if progress.iterations < limits.iterations
+        if limit.is_none()
             && let Some(exit_code) = conversation.wait(settings.delay).await
         {
             progress.total.exit_code = exit_code;
             break (Status::Interrupted, String::new());
         }
+        if let Some(limit) = progress.exhausted(started.elapsed()) {
+            break (limit, String::new());
+        }
+        next = reasoning.continuation(&scope) + &progress.budget(started.elapsed());
     };
     let Progress { mut total, iterations, .. } = progress;
     total.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    AutonomousRun { status, summary, iterations, max_iterations: limits.iterations, total }
+    let (judge_error, max_iterations) = (reasoning.judge_error, limits.iterations);
+    AutonomousRun { status, summary, iterations, max_iterations, judge_error, total }
 }
 
 struct Progress<'a> {
@@ -224,12 +238,6 @@ impl Progress<'_> {
         });
         format!("\n\nBUDGET:\n- Iteration: {iteration}/{most} ({percent}%){tokens}{time}")
     }
-}
-
-fn continuation(role: &Role, scope: &RunScope) -> String {
-    let written = role.autonomy.as_ref().map(|settings| settings.continuation_prompt.as_deref());
-    let text = written.map_or(PLAIN_CONTINUATION, |written| written.unwrap_or(CONTINUATION));
-    format!("{text}\n\nCURRENT STATUS:\n{}", scope.with_task(|task| task.list.to_string()))
 }
 
 /// A number with commas between thousands.

@@ -11,7 +11,6 @@ mod directory;
 mod documents;
 mod email;
 mod filesystem;
-mod finish_task;
 mod function;
 mod git;
 pub(super) mod http;
@@ -25,6 +24,7 @@ mod search;
 mod shell;
 mod slack;
 mod sql;
+mod task_end;
 mod think;
 mod todo;
 mod web;
@@ -43,9 +43,9 @@ use crate::task::RunScope;
 use options::Options;
 
 pub use documents::search_documents;
-pub use finish_task::finish_task;
 pub use memory::memory_tools;
 pub use network::Granted;
+pub use task_end::task_tools;
 
 #[cfg(test)]
 pub(crate) use tests::fixture;
@@ -128,7 +128,7 @@ pub fn is_known(kind: &str) -> bool {
 }
 
 /// Returns true if tools of a type keep state for one run; a role with such tools has
-/// [`finish_task`] too.
+/// `finish_task` too.
 pub fn has_run_state(kind: &str) -> bool {
     ["think", "todo", "clarify"].contains(&kind)
 }

@@ -300,14 +300,22 @@ pub fn judge_prompt(prompt: &str, output: &str, criteria: &[String]) -> String {
     )
 }
 
-/// The number of criteria that a judge's reply says are met. What it does not mention is not met.
+/// The number of criteria that a judge's reply says are met.
 pub(crate) fn passed_criteria(reply: &str, criteria: &[String]) -> usize {
+    criteria.len() - failed_criteria(reply, criteria).len()
+}
+
+/// The criteria that a judge's reply does not say are met, with its reasons.
+pub(crate) fn failed_criteria(reply: &str, criteria: &[String]) -> Vec<String> {
     let json =
         reply.find('{').zip(reply.rfind('}')).and_then(|(start, end)| reply.get(start..=end));
     let value: Value = json.and_then(|it| serde_json::from_str(it).ok()).unwrap_or_default();
-    let results = value.get("results").and_then(Value::as_array).into_iter().flatten();
-    let passed = results.take(criteria.len()).filter(|it| it["passed"] == true);
-    passed.count()
+    let failed = |(index, criterion): (usize, &String)| {
+        let result = &value["results"][index];
+        let reason = result["reason"].as_str().unwrap_or("the judge gave no verdict");
+        (result["passed"] != true).then(|| format!("- {criterion}: {reason}"))
+    };
+    criteria.iter().enumerate().filter_map(failed).collect()
 }
 
 fn contains(output: &str, value: &str, ignores_case: bool) -> bool {

@@ -8,6 +8,7 @@ mod guardrails;
 mod import_rules;
 mod ingest_settings;
 mod memory_settings;
+mod reasoning_settings;
 mod shape;
 
 #[cfg(test)]
@@ -28,6 +29,8 @@ pub use guardrails::Guardrails;
 pub(crate) use ingest_settings::{ChunkStrategy, SearchStrategy};
 pub use ingest_settings::{EmbeddingSettings, IngestSettings};
 pub use memory_settings::{Consolidation, Interval, MemorySettings};
+pub(crate) use reasoning_settings::Pattern;
+pub use reasoning_settings::ReasoningSettings;
 pub(crate) use shape::{
     COMPOSED, METADATA, NAME_RULE, VERSION, is_enveloped, is_name, read as read_document,
     tools as tool_entries,
@@ -58,6 +61,7 @@ pub struct Role {
     pub output: Option<Value>,
     pub guardrails: Guardrails,
     pub autonomy: Option<AutonomySettings>,
+    pub reasoning: ReasoningSettings,
     /// True if it is run autonomously, and has `finish_task` for that.
     pub is_autonomous: bool,
     pub variables: Option<Value>,

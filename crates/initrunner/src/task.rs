@@ -10,6 +10,8 @@ use todo_list::TodoList;
 #[derive(Default)]
 pub(crate) struct Task {
     pub(crate) list: TodoList,
+    /// True if `finalize_plan` was called.
+    pub(crate) is_plan_final: bool,
     pub(crate) finished: Option<TaskEnd>,
 }
 

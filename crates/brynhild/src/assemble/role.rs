@@ -460,9 +460,7 @@ async fn opened(
         servers.extend(brought.server);
     }
     let found = skills::automatic(assembly, chosen);
-    let has_state = entries.iter().any(|entry| builtin::has_run_state(&entry.kind));
-    let finish = role.is_autonomous || has_state;
-    let finish = finish.then(|| builtin::finish_task(&tools::tool_host(assembly, role, run)));
+    let task = builtin::task_tools(role, &entries, &tools::tool_host(assembly, role, run));
     let activate = (!found.is_empty())
         .then(|| Arc::new(ActivateSkill::new(found.clone(), tools::source(role))) as Arc<dyn Tool>);
     let memory = stores::open_memory(assembly, role);
@@ -471,7 +469,7 @@ async fn opened(
         .flat_map(|memory| builtin::memory_tools(memory, &tools::tool_host(assembly, role, run)));
     let is_run = depth == Depth::Run && answering.is_some();
     let search = documents::search_tool(assembly, role, run, is_run).await;
-    for tool in finish.into_iter().chain(activate).chain(remember).chain(search) {
+    for tool in task.into_iter().chain(activate).chain(remember).chain(search) {
         guards.add(&tool.spec(), &Guard::default().within(allowance));
         tools.push(tool);
     }

@@ -16,7 +16,7 @@ pub(super) async fn run(assembly: &Assembly, args: &RunArgs, prompt: &str) -> Ou
     if args.dry_run {
         role::rehearse(assembly).await?;
         let mut conversation = DryConversation::default();
-        let result = autonomy::run(&mut conversation, &chosen.role, prompt).await;
+        let result = autonomy::run(&mut conversation, None, &chosen.role, prompt).await;
         if !assembly.wants_json() {
             output::line(&result.total.output)?;
         }
@@ -25,7 +25,7 @@ pub(super) async fn run(assembly: &Assembly, args: &RunArgs, prompt: &str) -> Ou
     let runner = Runner::new(assembly);
     let mut conversation = runner.open_shown().await?;
     let id = conversation.id.clone();
-    let result = autonomy::run(&mut conversation, &chosen.role, prompt).await;
+    let result = autonomy::run(&mut conversation, Some(&runner), &chosen.role, prompt).await;
     Box::new(conversation).close().await;
     if chosen.has_schema() && !assembly.wants_json() && result.total.error.is_none() {
         output::line(output::answer(&result.total.output))?;

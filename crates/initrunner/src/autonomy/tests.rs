@@ -1,3 +1,4 @@
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
@@ -5,7 +6,7 @@ use std::sync::Arc;
 use contract::tool::Tool;
 
 use super::*;
-use crate::builtin::{self, finish_task, fixture};
+use crate::builtin::{self, fixture, task_tools};
 use crate::role::{ToolEntry, test_role};
 
 /// One scripted iteration: the calls that it makes, and its error.
@@ -29,12 +30,12 @@ struct Script {
 }
 
 impl Script {
-    fn new(turns: Vec<Turn>) -> Self {
+    fn new(role: &Role, turns: Vec<Turn>) -> Self {
         let tool_host = fixture::tool_host(Path::new("/"));
         let fields = json!({"type": "todo"}).as_object().unwrap().clone();
         let entry = ToolEntry { kind: "todo".to_owned(), fields };
         let mut tools = builtin::build(&entry, &tool_host).unwrap().tools;
-        tools.push(finish_task(&tool_host));
+        tools.extend(task_tools(role, &[], &tool_host));
         let (prompts, waits) = (Vec::new(), Vec::new());
         Self { tools, scope: tool_host.run.clone(), turns: turns.into(), prompts, waits }
     }
@@ -75,10 +76,35 @@ impl RoleConversation for Script {
     async fn close(self: Box<Self>) {}
 }
 
+/// Gives its replies, then errors.
+#[derive(Default)]
+struct Judge {
+    replies: Vec<&'static str>,
+    prompts: RefCell<Vec<String>>,
+}
+
+#[async_trait(?Send)]
+impl RoleRunner for Judge {
+    async fn open(&self, _: Role) -> Result<Box<dyn RoleConversation>, String> {
+        Err(String::from("not needed"))
+    }
+
+    async fn ask(&self, _: Option<&str>, prompt: &str) -> Result<String, String> {
+        let mut prompts = self.prompts.borrow_mut();
+        prompts.push(prompt.to_owned());
+        let reply = self.replies.get(prompts.len() - 1);
+        reply.map(|reply| (*reply).to_owned()).ok_or_else(|| String::from("no reply"))
+    }
+}
+
 async fn played(more: &str, turns: Vec<Turn>) -> (Script, AutonomousRun) {
-    let role = test_role(more);
-    let mut script = Script::new(turns);
-    let result = run(&mut script, &role, "Do it.").await;
+    judged(more, turns, &Judge::default()).await
+}
+
+async fn judged(more: &str, turns: Vec<Turn>, judge: &Judge) -> (Script, AutonomousRun) {
+    let role = Role { is_autonomous: true, ..test_role(more) };
+    let mut script = Script::new(&role, turns);
+    let result = run(&mut script, Some(judge), &role, "Do it.").await;
     (script, result)
 }
 
@@ -116,7 +142,7 @@ async fn run_without_calls_is_blocked() {
     let (script, result) = played("", vec![calls(&[add("x")])]).await;
     assert_eq!((result.status, result.iterations), (Status::Blocked, 3));
     assert_eq!(result.summary, "Stopped: no tool calls for 2 consecutive iterations.");
-    assert!(script.prompts[1].starts_with(PLAIN_CONTINUATION), "{}", script.prompts[1]);
+    assert!(script.prompts[1].starts_with("Continue. Call finish_task"), "{}", script.prompts[1]);
     let (script, result) = played("autonomy: {max_no_tool_call_iterations: 1}", vec![]).await;
     assert_eq!((result.status, script.prompts.len()), (Status::Blocked, 1));
 }
@@ -143,11 +169,91 @@ async fn failures_and_done_lists_end_a_run() {
     assert_eq!((result.status, result.summary.as_str()), (Status::Error, "no model"));
     let (_, result) = played("", vec![calls(&[finish("No key.", "blocked")])]).await;
     assert_eq!((result.status, result.summary.as_str()), (Status::Blocked, "No key."));
-    let mut script = Script::new(vec![]);
+    let role = Role { is_autonomous: true, ..test_role("") };
+    let mut script = Script::new(&role, vec![]);
     let id = fixture::output(&script.tools[0], add("x").1).await[7..15].to_owned();
     let done = json!({"item_id": id, "status": "skipped"});
     fixture::output(&script.tools[2], done).await;
     assert_eq!(script.scope.with_task(|task| task.end()).unwrap().status, TaskStatus::Completed);
-    let result = run(&mut script, &test_role(""), "Again.").await;
+    let result = run(&mut script, None, &role, "Again.").await;
     assert_eq!(result.status, Status::Blocked, "an earlier run's list does not count");
+}
+
+#[tokio::test(start_paused = true)]
+async fn todo_driven_run_begins_with_a_list() {
+    let more = "tools: [todo]\nautonomy: {}\nreasoning: {auto_plan: true}";
+    let turns = vec![calls(&[add("x")]), calls(&[finish("Done.", "")])];
+    let (script, result) = played(more, turns).await;
+    assert_eq!(result.status, Status::Completed);
+    assert!(script.prompts[0].starts_with("Before you begin, make a todo list"));
+    assert!(script.prompts[0].ends_with("\n\nTask: Do it."), "{}", script.prompts[0]);
+    assert!(script.prompts[1].starts_with("Call get_next_todo, do that item"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn plan_is_executed_once_it_is_final() {
+    let more = "tools: [todo]\nreasoning: {pattern: plan_execute}";
+    let plan = || ("finalize_plan", json!({}));
+    let turns = vec![calls(&[plan()]), calls(&[add("x"), plan()]), calls(&[finish("Done.", "")])];
+    let (script, result) = played(more, turns).await;
+    assert_eq!((result.status, result.iterations), (Status::Completed, 3));
+    let phases = ["PHASE 1 - PLANNING\nOnly", "PHASE 1 - PLANNING\nThe", "PHASE 2 - EXECUTION\n"];
+    for (prompt, phase) in script.prompts.iter().zip(phases) {
+        assert!(prompt.starts_with(phase), "{prompt}");
+    }
+    let empty = fixture::output(
+        &Script::new(&Role { is_autonomous: true, ..test_role(more) }, vec![]).tools[7],
+        json!({}),
+    )
+    .await;
+    assert_eq!(empty, "Create at least one todo item before finalizing the plan.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn completed_task_is_judged_and_reflected_on() {
+    let more = "reasoning:\n  reflection_rounds: 3\n  reflection_dimensions:\n  \
+                - {name: short, prompt: Is it short?}\n";
+    let judge = Judge {
+        replies: vec![
+            r#"{"results": [{"passed": false, "reason": "too long"}]}"#,
+            r#"{"results": [{"passed": true, "reason": ""}]}"#,
+        ],
+        ..Judge::default()
+    };
+    let turns = vec![calls(&[finish("Long.", "")]), calls(&[finish("Short.", "")])];
+    let (script, result) = judged(more, turns, &judge).await;
+    assert_eq!((result.status, result.summary.as_str()), (Status::Completed, "Short."));
+    assert_eq!(result.iterations, 4);
+    let first = "REFLECTION (1/3) -- short:\nIs it short?\n\nYour summary was:\nLong.\n\n\
+                 A judge found criteria that are not met:\n- short: too long\n\n";
+    assert!(script.prompts[1].starts_with(first), "{}", script.prompts[1]);
+    assert!(script.prompts[2].contains("[VERIFIED]"), "{}", script.prompts[2]);
+    assert!(!script.prompts[3].contains("judge"), "{}", script.prompts[3]);
+    assert_eq!(judge.prompts.borrow().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn failing_judge_is_switched_off() {
+    let more = "reasoning: {pattern: reflexion, reflection_rounds: 3, success_criteria: [good]}";
+    let judge = Judge::default();
+    let (script, result) = judged(more, vec![calls(&[finish("Done.", "")])], &judge).await;
+    assert_eq!((result.status, script.prompts.len()), (Status::Completed, 4));
+    assert_eq!(judge.prompts.borrow().len(), 2);
+    let told = "\nThe judge of the success criteria did not answer: no reply";
+    assert!(result.report().ends_with(told), "{}", result.report());
+    let names = ["correctness", "completeness", "clarity"];
+    for (prompt, name) in script.prompts[1..].iter().zip(names) {
+        assert!(prompt.contains(&format!("-- {name}:\n")), "{prompt}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn failed_reflection_ends_the_run() {
+    let more = "reasoning: {reflection_rounds: 2}";
+    let failed = Turn { error: Some("no model"), ..Turn::default() };
+    let (_, result) = played(more, vec![calls(&[finish("Done.", "")]), failed]).await;
+    assert_eq!((result.status, result.iterations), (Status::Error, 2));
+    let more = "reasoning: {reflection_rounds: 2}\nguardrails: {max_iterations: 2}";
+    let (_, result) = played(more, vec![calls(&[finish("Done.", "")])]).await;
+    assert_eq!((result.status, result.iterations), (Status::Completed, 2));
 }

@@ -9,8 +9,8 @@ use super::fields::Fields;
 use super::guardrails::DAEMON_NOTE;
 use super::import_rules;
 use super::{
-    AutonomySettings, Finding, Guardrails, IngestSettings, MemorySettings, Reading, Role, Severity,
-    ToolEntry,
+    AutonomySettings, Finding, Guardrails, IngestSettings, MemorySettings, Reading,
+    ReasoningSettings, Role, Severity, ToolEntry,
 };
 use crate::variables;
 
@@ -39,13 +39,14 @@ const SUPPORTED: &[&str] = &[
     "deps_schema",
     "guardrails",
     "autonomy",
+    "reasoning",
     "execution",
     "resources",
     "security",
 ];
 
 const UNSUPPORTED: &[&str] =
-    &["triggers", "sinks", "daemon", "reasoning", "observability", "capabilities", "tool_search"];
+    &["triggers", "sinks", "daemon", "observability", "capabilities", "tool_search"];
 
 const DAEMON_ONLY: &[&str] = &["triggers", "sinks", "daemon"];
 
@@ -186,14 +187,21 @@ fn parts(spec: &Map<String, Value>, fields: &mut Fields) -> Role {
             fields.warning(key, if is_daemons { DAEMON_NOTE } else { unsupported });
         }
     }
+    let tools = tools(spec.get("tools"), fields);
+    let autonomy = AutonomySettings::read(spec.get("autonomy"), fields);
     let role = Role {
         model: fields.model(spec.get("model")),
-        tools: tools(spec.get("tools"), fields),
+        reasoning: ReasoningSettings::read(
+            spec.get("reasoning"),
+            (&tools, autonomy.is_some()),
+            fields,
+        ),
+        tools,
         skills: fields.texts(spec, "skills"),
         max_auto_skills: fields.max_auto_skills(spec.get("auto_skills")),
         output: fields.output(spec.get("output")),
         guardrails: Guardrails::read(spec.get("guardrails"), fields),
-        autonomy: AutonomySettings::read(spec.get("autonomy"), fields),
+        autonomy,
         answer_retries: fields.answer_retries(spec.get("execution")),
         tool_time: fields.tool_time(spec.get("execution")),
         imports: import_rules::read(spec.get("security"), fields),

@@ -112,3 +112,39 @@ fn invalid_role_is_reported_with_its_place() {
         assert!(reading(yaml).role.is_none(), "{yaml}");
     }
 }
+
+#[test]
+fn invalid_reasoning_is_reported() {
+    for (reasoning, wanted) in [
+        (
+            "{pattern: plan_execute}",
+            "error reasoning.pattern: reasoning.pattern 'plan_execute' requires a 'todo' tool in \
+             spec.tools",
+        ),
+        (
+            "{pattern: reflexion}",
+            "error reasoning.pattern: reasoning.pattern 'reflexion' requires reflection_rounds > 0 \
+             or non-empty reflection_dimensions",
+        ),
+        (
+            "{reflection_dimensions: [{name: a, prompt: b}, {name: a, prompt: b}, {name: a, \
+             prompt: b}, {name: a, prompt: b}]}",
+            "error reasoning.reflection_dimensions: Maximum 3 reflection dimensions allowed",
+        ),
+        (
+            "{reflection_rounds: 1, success_criteria: [a, b, c, d, e, f, g, h, i, j, k]}",
+            "error reasoning.success_criteria: Maximum 10 success criteria allowed",
+        ),
+        ("{pattern: best}", "error reasoning.pattern: it is none of `react`, "),
+        ("{reflection_rounds: 4}", "error reasoning.reflection_rounds: it is no whole number"),
+        ("{reflection_dimensions: [a]}", "error reasoning.reflection_dimensions: it has entries"),
+        ("{success_criteria: [a]}", "warning reasoning.success_criteria: it does nothing here"),
+        (
+            "{auto_detect: false, reflection_rounds: 1}",
+            "warning reasoning.reflection_rounds: it does nothing here",
+        ),
+    ] {
+        let said = said(&format!("name: a\nprompt: x\nreasoning: {reasoning}"));
+        assert!(said.len() == 1 && said[0].starts_with(wanted), "{reasoning}: {said:?}");
+    }
+}

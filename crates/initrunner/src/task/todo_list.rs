@@ -183,6 +183,10 @@ impl TodoList {
         })
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns true if there are items and no work is left.
     pub(crate) fn is_done(&self) -> bool {
         !self.0.is_empty() && self.0.iter().all(|item| item.status.is_terminal())

@@ -116,3 +116,51 @@ fn autonomous_flags_are_checked() {
         assert!(run.code(1).stderr.contains(wanted), "{run}");
     }
 }
+
+#[test]
+fn plan_is_made_before_it_is_executed() {
+    let items = json!({"items": [{"description": "look"}]});
+    let model = ModelServer::start([
+        Reply::calls([("batch_add_todos", items), ("finalize_plan", json!({}))]),
+        Reply::text("Planned."),
+        finish("Looked.", "completed"),
+        Reply::text("All is well."),
+    ]);
+    let project = with_role(&model, "tools: [todo]\nreasoning: {pattern: plan_execute}\n");
+    assert_eq!(project.brynhild(&["validate", "role.yaml"]).success().stderr, "");
+    let run = project.brynhild(&["run", "role.yaml", "-a", "-p", "look around"]);
+    assert_eq!(run.success().stdout, "All is well.\n", "{run}");
+    let chats = model.chats();
+    let prompt = chats[0].body["messages"][1]["content"].as_str().unwrap();
+    assert!(prompt.starts_with("PHASE 1 - PLANNING\n"), "{prompt}");
+    assert!(chats[1].body.to_string().contains("Plan finalized. Switching to execution phase."));
+    assert!(chats[2].body.to_string().contains("PHASE 2 - EXECUTION"), "{}", chats[2].body);
+}
+
+#[test]
+fn judge_checks_the_summary_before_a_reflection() {
+    let model = ModelServer::start([
+        finish("Long.", ""),
+        Reply::text("It is long."),
+        Reply::text(
+            r#"{"results": [{"criterion": "short", "passed": false, "reason": "5 letters"}]}"#,
+        ),
+        finish("It.", ""),
+        Reply::text("It."),
+    ]);
+    let reasoning = "reasoning: {reflection_rounds: 1, success_criteria: [short]}\n";
+    let project = with_role(&model, reasoning);
+    let run = project.brynhild(&["run", "role.yaml", "-a", "-p", "say it"]);
+    assert_eq!(run.success().stdout, "It.\n", "{run}");
+    assert!(run.stderr.contains("Iterations: 2/10"), "{run}");
+    assert!(run.stderr.contains("Summary: It.\n"), "{run}");
+    let chats = model.chats();
+    assert!(
+        chats[2].body.to_string().contains("Judge an answer by each criterion"),
+        "{}",
+        chats[2].body
+    );
+    let prompt = chats[3].body.to_string();
+    assert!(prompt.contains("REFLECTION (1/1) -- correctness:"), "{prompt}");
+    assert!(prompt.contains("- short: 5 letters"), "{prompt}");
+}
