@@ -194,13 +194,12 @@ impl Hooks {
         journal.warn("hooks of session_end took too long and were stopped").await
     }
 
-    /// Asks about a user's prompt, without the tag around it: as it was sent, then on its way to the model.
-    pub(crate) async fn words(&self, journal: &mut Journal, whole: String) -> Logged<Words> {
+    /// Asks about a user's prompt: as it was sent, then on its way to the model.
+    pub(crate) async fn words(&self, journal: &mut Journal, prompt: String) -> Logged<Words> {
         if !self.wants(Moment::BeforePrompt) && !self.wants(Moment::BeforeMessage) {
-            return Ok(Words::Sent(whole));
+            return Ok(Words::Sent(prompt));
         }
-        let packed = WrappedPrompt::parse(&whole);
-        let mut text = packed.words.to_owned();
+        let mut text = prompt;
         for moment in [Moment::BeforePrompt, Moment::BeforeMessage] {
             for hook in self.asked(moment) {
                 let answer = if moment == Moment::BeforePrompt {
@@ -220,7 +219,7 @@ impl Hooks {
                 }
             }
         }
-        Ok(Words::Sent(packed.with(&text)))
+        Ok(Words::Sent(text))
     }
 
     pub(crate) async fn system(&self, journal: &mut Journal, base: &str) -> Logged<String> {
@@ -276,7 +275,6 @@ impl Hooks {
         text: &str,
     ) -> Logged<Option<String>> {
         let mut changed: Option<String> = None;
-        let prompt = WrappedPrompt::parse(prompt).words;
         for hook in self.asked(Moment::AfterReply) {
             let seen = changed.as_deref().unwrap_or(text);
             let answer = self.answer(hook.after_reply(&self.scene, prompt, seen)).await;
@@ -431,55 +429,4 @@ async fn named_strategy(journal: &mut Journal, name: &str) -> Logged<Option<Comp
         journal.notice(Level::Warning, text, Some(hint)).await?;
     }
     Ok(strategy)
-}
-
-const TAGS: [&str; 3] = ["prompt", "stdin", "prompt_file"];
-
-/// A user's prompt, with the tag around it if there is exactly one. Hooks read the words alone.
-struct WrappedPrompt<'a> {
-    words: &'a str,
-    open: &'a str,
-    close: &'a str,
-}
-
-impl<'a> WrappedPrompt<'a> {
-    fn parse(whole: &'a str) -> Self {
-        let inside = || {
-            let at = whole.find(">\n")? + 2;
-            let (open, rest) = whole.split_at(at);
-            let name = open.strip_prefix('<')?.split([' ', '>']).next()?;
-            let words = rest.strip_suffix('>')?.strip_suffix(name)?.strip_suffix("\n</")?;
-            let close = &rest[words.len()..];
-            let is_alone = TAGS.contains(&name) && !words.contains(close);
-            is_alone.then_some(Self { words, open, close })
-        };
-        inside().unwrap_or(Self { words: whole, open: "", close: "" })
-    }
-
-    fn with(&self, words: &str) -> String {
-        [self.open, words, self.close].concat()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn wrapped_prompt_is_parsed_and_replaced() {
-        for (whole, words, other) in [
-            ("<prompt>\ngo\n</prompt>", "go", "<prompt>\nx\n</prompt>"),
-            ("<prompt_file path=\"a b\">\na\nb\n</prompt_file>", "a\nb", {
-                "<prompt_file path=\"a b\">\nx\n</prompt_file>"
-            }),
-            ("go", "go", "x"),
-            ("<b>\ngo\n</b>", "<b>\ngo\n</b>", "x"),
-            ("<prompt>\ngo</prompt>", "<prompt>\ngo</prompt>", "x"),
-        ] {
-            let packed = WrappedPrompt::parse(whole);
-            assert_eq!((packed.words, packed.with("x").as_str()), (words, other));
-        }
-        let two = "<prompt>\na\n</prompt>\n\n<prompt>\nb\n</prompt>";
-        assert_eq!(WrappedPrompt::parse(two).words, two);
-    }
 }

@@ -49,5 +49,4 @@ pub mod state;
 mod tests {
     pub(crate) mod fixture;
 }
-mod typed;
 mod words;

@@ -154,12 +154,6 @@ pub fn printed(text: &str) -> String {
     clean(&plain)
 }
 
-/// The user's text of a prompt, without the tag in which a program may pack it for a model.
-pub fn without_prompt_tag(prompt: &str) -> &str {
-    let inner = prompt.strip_prefix("<prompt>\n").and_then(|it| it.strip_suffix("\n</prompt>"));
-    inner.filter(|text| !text.contains("</prompt>")).unwrap_or(prompt)
-}
-
 /// Bytes of the escape sequence that a text begins with; none where it is not one, or not whole.
 fn sequence(text: &str) -> usize {
     let bytes = text.as_bytes();

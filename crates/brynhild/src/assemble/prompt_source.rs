@@ -1,4 +1,5 @@
-//! The prompt of `chat`: files, standard input and words, each in its own tag.
+//! The prompt of `chat`: words, files and standard input. A part that is alone is sent as it is;
+//! otherwise tags mark files and standard input.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -24,22 +25,23 @@ impl PromptSource {
         words: &[String],
     ) -> Option<Self> {
         let words = words.join(" ");
-        let mut parts = Vec::new();
-        let mut sources = Vec::new();
-        let mut add = |source: String, open: String, close: &str, text: &str| {
-            let text = text.trim();
-            if !text.is_empty() {
-                sources.push(source);
-                parts.push(format!("<{open}>\n{text}\n</{close}>"));
-            }
-        };
-        for (path, text) in files {
+        let file = |(path, text): &'_ (PathBuf, String)| {
             let path = path.display();
-            let open = format!("prompt_file path=\"{path}\"");
-            add(format!("file:{path}"), open, "prompt_file", text);
-        }
-        add("stdin".into(), "stdin".into(), "stdin", stdin.unwrap_or_default());
-        add("args".into(), "prompt".into(), "prompt", &words);
+            let open = format!("<prompt_file path=\"{path}\">\n");
+            (format!("file:{path}"), text.trim().to_owned(), (open, "\n</prompt_file>"))
+        };
+        let stdin = stdin.unwrap_or_default().trim().to_owned();
+        let mut parts = vec![("args".to_owned(), words.trim().to_owned(), (String::new(), ""))];
+        parts.extend(files.iter().map(file));
+        parts.push(("stdin".to_owned(), stdin, ("<stdin>\n".to_owned(), "\n</stdin>")));
+        parts.retain(|(_, text, _)| !text.is_empty());
+        let is_alone = parts.len() == 1;
+        let (sources, parts): (_, Vec<String>) = parts
+            .into_iter()
+            .map(|(source, text, (open, close))| {
+                (source, if is_alone { text } else { format!("{open}{text}{close}") })
+            })
+            .unzip();
         (!parts.is_empty()).then(|| Self { content: parts.join("\n\n"), sources })
     }
 
@@ -84,8 +86,7 @@ mod tests {
         let prompt = PromptSource::new(&files, Some("piped\n"), &["do".into(), "it".into()]);
         assert_eq!(
             prompt.expect("a prompt").content,
-            "<prompt_file path=\"a.md\">\ntext\n</prompt_file>\n\n<stdin>\npiped\n</stdin>\n\n\
-             <prompt>\ndo it\n</prompt>"
+            "do it\n\n<prompt_file path=\"a.md\">\ntext\n</prompt_file>\n\n<stdin>\npiped\n</stdin>"
         );
     }
 
@@ -94,5 +95,6 @@ mod tests {
         assert_eq!(PromptSource::new(&[], Some(" \n"), &[]), None);
         let prompt = PromptSource::new(&[], Some(""), &["x".into()]).expect("a prompt");
         assert_eq!(prompt.sources, ["args"]);
+        assert_eq!(prompt.content, "x");
     }
 }

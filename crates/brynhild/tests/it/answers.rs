@@ -105,7 +105,7 @@ fn the_json_answer_has_every_key() {
                 "outcome": "ran",
             }],
             "prompt_source": {
-                "sources": ["args"], "content": "<prompt>\nWhat does it say?\n</prompt>",
+                "sources": ["args"], "content": "What does it say?",
             },
             "cost_usd": 0.75,
             "exit_code": 0,

@@ -39,9 +39,7 @@ fn last_user(request: &Recorded) -> String {
 /// The message that a typed line becomes.
 fn sent(project: &Project, server: &ModelServer, line: &str) -> String {
     project.brynhild(&["chat", line]).success();
-    let text = last_user(server.chats().last().unwrap());
-    let text = text.strip_prefix("<prompt>\n").and_then(|text| text.strip_suffix("\n</prompt>"));
-    text.unwrap().to_owned()
+    last_user(server.chats().last().unwrap())
 }
 
 fn typed(project: &Project) -> Vec<String> {
@@ -96,7 +94,7 @@ fn a_text_names_the_session_and_the_effort() {
     project.brynhild(&["--session", "mine", "chat", typed]).success();
     let read = last_user(server.chats().last().unwrap());
     assert!(read.contains("In mine with auto: ${CLAUDE_EFFORT}"), "{read}");
-    project.command(&["--session", "other"]).stdin("/where x\n").run().success();
+    project.command(&["--plain", "--session", "other"]).stdin("/where x\n").run().success();
     assert_eq!(last_user(server.chats().last().unwrap()), "In other with auto: x");
 }
 

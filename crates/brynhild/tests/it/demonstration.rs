@@ -90,7 +90,7 @@ fn failed_model_switch_keeps_the_conversation() {
     let project = crate::project();
     project.file("scenario.yaml", "name: two\nturns:\n  - text: first\n  - text: second\n");
     let run = project
-        .command(&["--provider", "script", "--model", "scenario.yaml"])
+        .command(&["--plain", "--provider", "script", "--model", "scenario.yaml"])
         .stdin("one\n/model nowhere.yaml\ntwo\n")
         .run();
     assert!(run.code(2).stdout.contains("second"), "{run}");

@@ -271,7 +271,7 @@ fn lines_are_read_without_a_full_screen() {
         assert_eq!(terminal.wait_for_end(), Some(0));
     }
     let project = project_with(&server);
-    let run = project.command::<&str>(&[]).stdin("hi\n").run();
+    let run = project.command(&["--plain"]).stdin("hi\n").run();
     assert!(run.success().stdout.contains("plain answer"), "{run}");
 }
 

@@ -35,13 +35,7 @@ fn prompts(project: &Project, id: &str) -> Vec<String> {
     let session = project.brynhild(&["session", "show", id, "--json"]).success().json();
     let messages = session["messages"].as_array().unwrap();
     let users = messages.iter().filter(|message| message["role"] == "user");
-    users
-        .map(|message| {
-            let text = message["content"].as_str().unwrap();
-            let text = text.strip_prefix("<prompt>\n").and_then(|t| t.strip_suffix("\n</prompt>"));
-            text.unwrap().to_owned()
-        })
-        .collect()
+    users.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -88,7 +82,7 @@ fn a_resumed_session_sends_all_of_its_history() {
     assert_eq!(after[3]["tool_call_id"], "call-a");
     assert!(after[3]["content"].as_str().unwrap().contains("alpha"));
     assert!(after[4]["content"].as_str().unwrap().contains("File not found"));
-    assert_eq!(after[6]["content"], "<prompt>\nAnd now?\n</prompt>");
+    assert_eq!(after[6]["content"], "And now?");
 }
 
 #[test]

@@ -166,7 +166,7 @@ fn conversation_shows_its_usage() {
     let server = reader();
     let project = project_with(&server);
     project.file("a.txt", "text\n");
-    let run = project.command(&["--session", "one"]).stdin("Go.\nAgain.\n/cost\n").run();
+    let run = project.command(&["--plain", "--session", "one"]).stdin("Go.\nAgain.\n/cost\n").run();
     let lines: Vec<&str> = run.success().stdout.lines().collect();
     let from = lines.iter().position(|line| *line == "openai/test-model").unwrap();
     let cells: Vec<Vec<&str>> =
@@ -182,7 +182,7 @@ fn conversation_shows_its_usage() {
     assert_eq!(line("COST"), ["unknown", "unknown"]);
     // It fits the narrow terminals, too.
     assert!(lines[from..].iter().all(|line| line.chars().count() <= 36), "{run}");
-    let run = project.command(&["--no-color"]).stdin("/cost\n").run();
+    let run = project.command(&["--plain", "--no-color"]).stdin("/cost\n").run();
     assert!(run.success().stdout.contains("REPLIES"), "{run}");
 }
 

@@ -19,7 +19,6 @@ fn worker() -> ModelServer {
         let messages = request.body["messages"].as_array().unwrap();
         let last = messages.last().unwrap();
         let words = last["content"].as_str().unwrap_or_default();
-        let words = words.trim_start_matches("<prompt>\n").trim_end_matches("\n</prompt>");
         if let Some(command) = words.strip_prefix("run: ") {
             Reply::calls([("Bash", json!({"command": command}))])
         } else if let Some(path) = words.strip_prefix("write: ") {
@@ -144,7 +143,7 @@ fn turns_are_undone_and_redone_by_number() {
     project.file("a.txt", "0\n");
     let lines = "run: echo 1 > a.txt\nrun: echo 2 > a.txt\nrun: cp a.txt b.txt\n\
                  /changes\n/undo\n/undo 2\n/redo\n/diff\n/undo nonsense\nHello\n";
-    let run = project.command(&["--yes", "--session", "s"]).stdin(lines).run();
+    let run = project.command(&["--plain", "--yes", "--session", "s"]).stdin(lines).run();
     assert_eq!(project.read("a.txt"), "2\n");
     assert!(!project.path().join("b.txt").exists());
     for words in ["turn 3: 1 file undone", "turns 1, 2: 1 file undone", "made again", "+2\n"] {
@@ -433,7 +432,7 @@ fn undo_without_changes_reports_nothing_to_undo() {
     project.config_more("undo: {enabled: false}\n");
     work(&project, "run: echo 1 > a.txt");
     assert!(!project.config_directory().join("sessions/snapshots").exists());
-    let run = project.command(&["--session", "s"]).stdin("/undo\n").run();
+    let run = project.command(&["--plain", "--session", "s"]).stdin("/undo\n").run();
     assert!(run.stderr.contains("not kept in this conversation"), "{run}");
     let run = project.brynhild(&["chat", "/undo"]);
     run.code(2);

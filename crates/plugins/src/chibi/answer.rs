@@ -5,7 +5,6 @@ use serde_json::{Map, Value};
 
 use super::gate;
 use crate::hooks::moment::{Occurrence, Reply};
-use crate::typed::{CLOSING, OPENING, typed};
 
 /// Fields of a request that a hook cannot change: the model, and what it reads.
 const FIXED_FIELDS: [&str; 4] = ["model", "messages", "tools", "stream"];
@@ -32,11 +31,9 @@ pub(super) fn folded(
     let mut reply = Reply::default();
     match point {
         "pre_message" => {
-            let Occurrence::Message(words) = what else { return reply };
-            let is_wrapped = typed(words).len() < words.len();
-            reply.text = last_text("prompt").map(|text| {
-                if is_wrapped { format!("{OPENING}{text}{CLOSING}") } else { text.to_owned() }
-            });
+            if matches!(what, Occurrence::Message(_)) {
+                reply.text = last_text("prompt").map(str::to_owned);
+            }
         }
         "pre_system_prompt" | "post_system_prompt" => reply.system_prompt = added(point, &answers),
         "pre_tool" => {

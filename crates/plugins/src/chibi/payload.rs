@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 use super::gate;
 use super::hook::PointHook;
 use crate::hooks::moment::Occurrence;
-use crate::typed::typed;
 
 const SUBAGENT: &str = "Task";
 
@@ -34,10 +33,10 @@ pub(super) fn payloads(
     match what {
         Occurrence::Notification(what) => notification(hook, session, what),
         Occurrence::Message(words) if point == "pre_agentic_loop" => vec![json!({
-            "context_name": session, "current_fallback": FALLBACK, "message": typed(words),
+            "context_name": session, "current_fallback": FALLBACK, "message": words,
         })],
         Occurrence::Message(words) => {
-            vec![json!({"prompt": typed(words), "context_name": session, "summary": ""})]
+            vec![json!({"prompt": words, "context_name": session, "summary": ""})]
         }
         Occurrence::SystemPrompt(_) => {
             vec![json!({"context_name": session, "summary": "", "flock_goals": []})]
@@ -52,7 +51,7 @@ pub(super) fn payloads(
         | Occurrence::Prompt(_)
         | Occurrence::TurnEnd(_) => Vec::new(),
         Occurrence::ModelReply { prompt, reply } => {
-            vec![json!({"prompt": typed(prompt), "response": reply, "context_name": session})]
+            vec![json!({"prompt": prompt, "response": reply, "context_name": session})]
         }
         Occurrence::Call(call) => match point {
             "pre_tool" => vec![json!({"tool_name": call.tool, "arguments": call.args})],

@@ -75,7 +75,7 @@ mod tests {
         expansions.note(expanded("first", "Do it in ${CLAUDE_SESSION_ID}\n"));
         expansions.note(expanded("empty", " "));
         let found = |prompt: &str| expansions.behind(prompt, "s1").map(|it| it.name);
-        assert_eq!(found("<prompt>\nDo it in s1\n</prompt>").as_deref(), Some("first"));
+        assert_eq!(found("Do it in s1").as_deref(), Some("first"));
         assert_eq!(found("something else"), None);
         let line = PromptLine { marker: "!`x`".to_owned(), ..PromptLine::default() };
         let lines = vec![line.clone()];

@@ -10,7 +10,6 @@ use super::expansion::Expanded;
 use super::hook::Handlers;
 use super::input;
 use crate::hooks::moment::Occurrence;
-use crate::typed::typed;
 
 #[derive(Clone)]
 pub(crate) struct Happening<'a> {
@@ -53,7 +52,7 @@ impl Handlers {
             // The words that an agent is given are no user's.
             Occurrence::Prompt(_) if scene.within.is_some() => Vec::new(),
             Occurrence::Prompt(text) => {
-                let submitted = fields(json!({"prompt": typed(text)}));
+                let submitted = fields(json!({"prompt": text}));
                 let mut all: Vec<_> = self.expansion(scene, text).into_iter().collect();
                 all.push(one(Event::UserPromptSubmit, &[], submitted));
                 all

@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 
 use super::input;
 use crate::hooks::moment::{Listener, Occurrence, Reply};
-use crate::typed::typed;
 
 pub(crate) struct Transcripts {
     directory: PathBuf,
@@ -114,7 +113,7 @@ impl Listener for Transcripts {
 
     async fn hear(&self, scene: &HookContext, what: Occurrence<'_>) -> Result<Reply, HookError> {
         let (role, content) = match what {
-            Occurrence::Message(text) => ("user", json!({"type": "text", "text": typed(text)})),
+            Occurrence::Message(text) => ("user", json!({"type": "text", "text": text})),
             Occurrence::Call(call) => {
                 let name = input::tool_name(call.tool);
                 let args = input::arguments(call.args, &scene.cwd);

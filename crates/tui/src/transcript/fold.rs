@@ -11,7 +11,7 @@ use contract::message::{Part, Reply};
 use super::tool::Tool;
 use super::{Block, Kind, Transcript};
 use crate::markdown::Markdown;
-use crate::text::{clean, one_line, prose, without_prompt_tag};
+use crate::text::{clean, one_line, prose};
 
 impl Transcript {
     /// Folds an event in: here, or in the conversation that a call of this one holds.
@@ -57,7 +57,7 @@ impl Transcript {
         match what {
             EventKind::TurnStarted { prompt } => {
                 self.reply = None;
-                self.push(Kind::Prompt(prose(without_prompt_tag(prompt))));
+                self.push(Kind::Prompt(prose(prompt)));
             }
             EventKind::Injected { origin, text } => self.injected(origin, text),
             EventKind::RequestSent { .. } => self.reply = Some(self.blocks.len()),

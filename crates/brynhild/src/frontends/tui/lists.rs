@@ -190,8 +190,7 @@ pub(super) fn preview(run: &RunContext, id: &str) -> Result<Answer, Problem> {
     let skipped = messages.len().saturating_sub(PREVIEW);
     let words = |message: &&Message| {
         let mark = if message.role == Role::User { "┃ " } else { "" };
-        let said = ::tui::text::without_prompt_tag(&message.content);
-        let lines = head(said, 600).lines().take(6);
+        let lines = head(&message.content, 600).lines().take(6);
         lines.map(|line| format!("{mark}{line}")).collect::<Vec<_>>().join("\n")
     };
     let text = messages.iter().skip(skipped).map(words).collect::<Vec<_>>().join("\n\n");

@@ -29,12 +29,12 @@ fn prompt_parts_are_ordered_and_tagged() {
         .command(&["chat", "do", "it", "-f", "a.md", "--json", "--prompt-file", "b c.md"])
         .stdin("\npiped\n\n")
         .run();
-    let content = "<prompt_file path=\"a.md\">\nfirst file\n</prompt_file>\n\n\
+    let content = "do it\n\n<prompt_file path=\"a.md\">\nfirst file\n</prompt_file>\n\n\
                    <prompt_file path=\"b c.md\">\nsecond\n</prompt_file>\n\n\
-                   <stdin>\npiped\n</stdin>\n\n<prompt>\ndo it\n</prompt>";
+                   <stdin>\npiped\n</stdin>";
     assert_eq!(read_by_model(&server), content);
     let source =
-        json!({"sources": ["file:a.md", "file:b c.md", "stdin", "args"], "content": content});
+        json!({"sources": ["args", "file:a.md", "file:b c.md", "stdin"], "content": content});
     assert_eq!(run.success().json()["prompt_source"], source);
 }
 
@@ -44,11 +44,11 @@ fn each_part_alone_is_a_prompt() {
     let project = project_with(&server);
     project.file("a.md", "from a file");
     project.brynhild(&["chat", "-f", "a.md"]).success();
-    assert_eq!(read_by_model(&server), "<prompt_file path=\"a.md\">\nfrom a file\n</prompt_file>");
+    assert_eq!(read_by_model(&server), "from a file");
     project.command(&["chat"]).stdin("from a pipe").run().success();
-    assert_eq!(read_by_model(&server), "<stdin>\nfrom a pipe\n</stdin>");
+    assert_eq!(read_by_model(&server), "from a pipe");
     project.brynhild(&["chat", "--", "--not-a-flag"]).success();
-    assert_eq!(read_by_model(&server), "<prompt>\n--not-a-flag\n</prompt>");
+    assert_eq!(read_by_model(&server), "--not-a-flag");
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn prompt_text_reaches_the_model_unchanged() {
     let server = answering();
     let text = "tab\tquote\" back\\slash \u{1f600} \u{2028} \u{7} \u{1b}[31m é";
     project_with(&server).command(&["chat", text]).run().success();
-    assert_eq!(read_by_model(&server), format!("<prompt>\n{text}\n</prompt>"));
+    assert_eq!(read_by_model(&server), text);
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn long_prompt_is_read_from_a_pipe() {
     let server = answering();
     let text = "0123456789\n".repeat(300_000);
     project_with(&server).command(&["chat"]).stdin(text.clone()).run().success();
-    assert_eq!(read_by_model(&server).len(), "<stdin>\n\n</stdin>".len() + text.trim().len());
+    assert_eq!(read_by_model(&server).len(), text.trim().len());
 }
 
 #[test]
@@ -128,5 +128,5 @@ fn endless_standard_input_is_reported() {
     running.close_stdin();
     let run = running.wait();
     assert_eq!(run.success().stdout, "Yes.\n");
-    assert_eq!(read_by_model(&server), "<stdin>\nlate\n</stdin>\n\n<prompt>\nGo\n</prompt>");
+    assert_eq!(read_by_model(&server), "Go\n\n<stdin>\nlate\n</stdin>");
 }

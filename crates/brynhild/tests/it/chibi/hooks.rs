@@ -149,7 +149,7 @@ fn hooks_replace_the_prompt_and_extend_the_system_prompt() {
     let system = messages[0]["content"].as_str().unwrap().to_owned();
     assert!(system.starts_with("top b\n\ntop a\n\n"), "{system}");
     assert!(system.ends_with("\n\nend a\n\nend b"), "{system}");
-    assert_eq!(messages[1]["content"], "<prompt>\nprompt b\n</prompt>");
+    assert_eq!(messages[1]["content"], "prompt b");
     let seen = &hook_payloads(&project, "b")[0].1;
     assert_eq!(seen["prompt"], "go", "every hook sees the original");
 }

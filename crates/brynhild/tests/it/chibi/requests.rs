@@ -86,7 +86,7 @@ fn hooks_run_around_compaction_and_clear() {
     ];
     hooked(&project, "a", &points, &json!({}));
     let lines = "first\nsecond\n/compact\n/clear\nthird\n";
-    project.command::<&str>(&[]).stdin(lines).run().success();
+    project.command(&["--plain"]).stdin(lines).run().success();
     let told = hook_payloads(&project, "a");
     let names: Vec<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
     let wanted = [

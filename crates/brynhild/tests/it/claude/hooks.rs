@@ -311,7 +311,7 @@ fn hooks_are_notified_of_batches_and_compaction() {
     ];
     let (project, _server) = playing(replies, &hooks.to_string());
     let lines = "first\nsecond\n/compact keep the names\n/clear\n";
-    project.command(&["--yes"]).stdin(lines).run().success();
+    project.command(&["--plain", "--yes"]).stdin(lines).run().success();
     let file = project.config_directory().join("plugin-data/guard/told");
     let told = fs::read_to_string(file).unwrap();
     let told: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -340,7 +340,7 @@ fn hook_can_refuse_compaction() {
     let replies = [Reply::text("long ".repeat(2_000)), Reply::text("more ".repeat(2_000))];
     let (project, server) = playing(replies, &hook("PreCompact", "manual", refuse));
     let lines = "first\nsecond\n/compact\n";
-    let run = project.command(&["--yes"]).stdin(lines).run();
+    let run = project.command(&["--plain", "--yes"]).stdin(lines).run();
     assert!(run.success().stderr.contains("the history is not shortened"), "{run}");
     assert!(run.stderr.contains("not yet"), "{run}");
     assert_eq!(server.chats().len(), 2);

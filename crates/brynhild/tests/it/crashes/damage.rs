@@ -46,7 +46,7 @@ fn session_truncated_at_any_byte_is_repaired() {
         assert!(sealed.starts_with(&whole[..cut]), "{cut}: what was there stays");
         let messages = messages(&project);
         assert_eq!(messages.len(), 6, "{cut}: {messages:?}");
-        assert_eq!(messages[4], "<prompt>\nthird\n</prompt>");
+        assert_eq!(messages[4], "third");
     }
 }
 

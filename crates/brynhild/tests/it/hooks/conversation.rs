@@ -192,7 +192,7 @@ fn a_prompt_can_be_changed_blocked_and_dropped() {
             with_answer(event, &json!({"modified_message": "changed"}), [Reply::text("ok")]);
         project.brynhild(&["chat", "original"]).success();
         let sent = last_user(&server.chats()[0]);
-        assert_eq!(sent, "<prompt>\nchanged\n</prompt>", "{event}");
+        assert_eq!(sent, "changed", "{event}");
 
         let answer = json!({"action": "block", "message": "not today"});
         let (project, server) = with_answer(event, &answer, [Reply::text("ok")]);
@@ -214,7 +214,7 @@ fn prompt_guard_gets_the_typed_text_in_every_front_end() {
         let (project, server) = playing([Reply::text("ok")], &hooks);
         project.brynhild(&["chat", "delete all"]);
         project.command(&["chat"]).stdin("delete all").run();
-        project.command::<&str>(&[]).stdin("delete all\n").run();
+        project.command(&["--plain"]).stdin("delete all\n").run();
         assert!(server.chats().is_empty(), "{event}");
     }
 }

@@ -106,7 +106,7 @@ fn hook_is_notified_of_compaction_and_invalid_calls() {
     ];
     let declared: Vec<String> = kinds.iter().map(|kind| format!("'{kind}': 'see'")).collect();
     hooks(&project, &format!("{{{}}}", declared.join(", ")), functions);
-    let run = project.command(&["--yes"]).stdin("first\nsecond\n/compact\n").run();
+    let run = project.command(&["--plain", "--yes"]).stdin("first\nsecond\n/compact\n").run();
     let heard = |kind: &str| -> Vec<&str> {
         let start = format!("heard {kind} ");
         let lines = run.stderr.lines().filter_map(|line| line.split_once(&start));

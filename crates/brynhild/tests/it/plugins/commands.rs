@@ -18,16 +18,16 @@ fn template_is_sent_with_filled_placeholders() {
     plugin(&global(&project), "one");
     for (index, name) in ["one-command", "ONE-ALIAS", "one:one-command"].iter().enumerate() {
         project.brynhild(&["chat", &format!("/{name} a b")]).success();
-        assert_eq!(prompt(&server, index), "<prompt>\none command: a b\n</prompt>");
+        assert_eq!(prompt(&server, index), "one command: a b");
     }
     let piped = project.command(&["chat", "/one-command", "it"]).stdin("the text").run();
     piped.success();
-    let wanted = "<stdin>\nthe text\n</stdin>\n\n<prompt>\none command: it\n</prompt>";
+    let wanted = "one command: it\n\n<stdin>\nthe text\n</stdin>";
     assert_eq!(prompt(&server, 3), wanted);
     project.command(&["chat"]).stdin("/one-command from a pipe\n").run().success();
-    assert_eq!(prompt(&server, 4), "<stdin>\none command: from a pipe\n</stdin>");
+    assert_eq!(prompt(&server, 4), "one command: from a pipe");
     project.brynhild(&["chat", "/one-command x", "--output-format", "stream-json"]).success();
-    assert_eq!(prompt(&server, 5), "<prompt>\none command: x\n</prompt>");
+    assert_eq!(prompt(&server, 5), "one command: x");
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn unknown_slash_line_is_sent_unchanged() {
     {
         let run = project.brynhild(&["chat", line]);
         run.success();
-        assert_eq!(prompt(&server, index), format!("<prompt>\n{line}\n</prompt>"));
+        assert_eq!(prompt(&server, index), line);
         assert_eq!(run.stderr.contains("as it is"), warns, "{run}");
     }
 }

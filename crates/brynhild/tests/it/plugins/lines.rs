@@ -20,7 +20,7 @@ fn each_line_is_a_prompt_of_one_conversation() {
     let project = project_with(&server);
     plugin(&global(&project), "p");
     let lines = "first\n\nsecond \\\nwith more\n/p-command it\n";
-    let run = project.command::<&str>(&[]).stdin(lines).run();
+    let run = project.command(&["--plain"]).stdin(lines).run();
     assert_eq!(run.success().stdout, "one\ntwo\nthree\n");
     let last = messages(&server, 2);
     let wanted = ["first", "one", "second \nwith more", "two", "p command: it"];
@@ -53,7 +53,10 @@ fn built_in_commands_act_on_the_conversation() {
 fn the_event_stream_has_one_turn_for_each_line() {
     let server = ModelServer::start([Reply::text("one"), Reply::text("two")]);
     let project = project_with(&server);
-    let run = project.command(&["--output-format", "stream-json"]).stdin("a\n/help\nb\n").run();
+    let run = project
+        .command(&["--plain", "--output-format", "stream-json"])
+        .stdin("a\n/help\nb\n")
+        .run();
     run.success();
     let types: Vec<Value> = run.json_lines().iter().map(|event| event["type"].clone()).collect();
     let count = |kind: &str| types.iter().filter(|it| **it == kind).count();
@@ -65,7 +68,7 @@ fn the_event_stream_has_one_turn_for_each_line() {
 fn failed_line_sets_the_exit_code_and_others_run() {
     let server = ModelServer::start([Reply::failure(400), Reply::text("fine")]);
     let project = project_with(&server);
-    let run = project.command::<&str>(&[]).stdin(b"one\n\xff\xfe\ntwo\n".to_vec()).run();
+    let run = project.command(&["--plain"]).stdin(b"one\n\xff\xfe\ntwo\n".to_vec()).run();
     run.code(1);
     assert_eq!(run.stdout, "fine\n");
     assert!(run.stderr.contains("not UTF-8"), "{run}");
@@ -76,7 +79,7 @@ fn another_session_can_be_resumed() {
     let server = ModelServer::start([Reply::text("one"), Reply::text("two")]);
     let project = project_with(&server);
     project.brynhild(&["chat", "early", "--session", "mine"]).success();
-    let run = project.command::<&str>(&[]).stdin("/resume none\n/resume mine\nlate\n").run();
+    let run = project.command(&["--plain"]).stdin("/resume none\n/resume mine\nlate\n").run();
     run.code(2);
     assert!(messages(&server, 1).iter().any(|text| text.contains("early")), "{run}");
 }

@@ -118,7 +118,7 @@ fn earlier_replies_are_priced_later() {
     project.brynhild(&["models", "list"]).success();
     assert!((spent()["cost_usd"].as_f64().unwrap() - 0.0012).abs() < 1e-9, "{}", spent());
     assert_eq!(spent()["unpriced_replies"], 0);
-    let shown = project.command(&["--continue"]).stdin("/cost\n").run();
+    let shown = project.command(&["--plain", "--continue"]).stdin("/cost\n").run();
     assert!(shown.success().stdout.contains("$0.0012"), "{shown}");
 }
 

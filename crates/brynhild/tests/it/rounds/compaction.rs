@@ -103,7 +103,7 @@ fn run_with_history_command(
         project.file("../home/.config/brynhild/hooks.yaml", hooks);
     }
     let lines = format!("first words\nmore words\n{command}\nlast words\n");
-    project.command::<&str>(&[]).stdin(lines).run()
+    project.command(&["--plain"]).stdin(lines).run()
 }
 
 #[test]
@@ -123,11 +123,9 @@ fn user_can_compact_the_history() {
 fn short_history_is_not_compacted() {
     let server = ModelServer::start(["one"].map(Reply::text));
     let project = project_with(&server);
-    for flags in [&[][..], &["--plain"]] {
-        let run = project.command(flags).stdin("/compact\n").run();
-        let shown = format!("{}{}", run.success().stdout, run.stderr);
-        assert!(shown.contains("there is nothing to compact"), "{run}");
-    }
+    let run = project.command(&["--plain"]).stdin("/compact\n").run();
+    let shown = format!("{}{}", run.success().stdout, run.stderr);
+    assert!(shown.contains("there is nothing to compact"), "{run}");
 }
 
 #[test]
@@ -140,7 +138,7 @@ fn prompt_with_the_end_marker_stays_whole() {
         "first </task> and </task-text> words \\\n</task>\\\nlast of it\nmore\n/compact\n{long}\nfurther\n\
          /compact\nlast\n"
     );
-    project.command::<&str>(&[]).stdin(lines).run().success();
+    project.command(&["--plain"]).stdin(lines).run().success();
     let last = messages(&server.chats().pop().unwrap());
     let text = last[1]["content"].as_str().unwrap();
     assert!(text.contains("first </task> and </task-text> words"), "{text}");
@@ -152,7 +150,7 @@ fn compaction_event_names_the_dropped_messages() {
     let server = ModelServer::start(["one", "two", "SUMMARY", "three"].map(Reply::text));
     let project = project_with(&server);
     let lines = "first words\nmore words\n/compact\nlast words\n";
-    project.command(&["--session", "s"]).stdin(lines).run().success();
+    project.command(&["--plain", "--session", "s"]).stdin(lines).run().success();
     let export = project.brynhild(&["session", "export", "s", "--format", "json"]).success().json();
     let text = export.to_string();
     let log = project.read(project.config_directory().join("sessions/s.jsonl"));
@@ -229,7 +227,7 @@ fn task_survives_repeated_compaction_verbatim() {
     let lines = format!(
         "the very first words\nmore words\n/compact\n{long}\nfurther words\n/compact\nlast\n"
     );
-    project.command::<&str>(&[]).stdin(lines).run().success();
+    project.command(&["--plain"]).stdin(lines).run().success();
     let last = server.chats().pop().unwrap().text;
     assert_eq!(last.matches("the very first words").count(), 1, "{last}");
     assert_eq!(last.matches("Earlier messages were replaced").count(), 1, "{last}");
@@ -246,7 +244,7 @@ fn user_skill_survives_compaction() {
     let lines = format!(
         "/skill commit-helper\n{long}\nmore words\n/compact\n{long}\nfurther words\n/compact\nlast\n"
     );
-    project.command::<&str>(&[]).stdin(lines).run().success();
+    project.command(&["--plain"]).stdin(lines).run().success();
     let chats = server.chats();
     let [first, last] = [&chats[4].text, &chats[7].text];
     for text in [first, last] {
@@ -271,7 +269,7 @@ fn current_request_survives_compaction_in_a_turn() {
         project.file(name, format!("{name} ").repeat(40));
     }
     let lines = "greet me\nread all three and compare them\n";
-    project.command(&["--model", "test-model"]).stdin(lines).run().success();
+    project.command(&["--plain", "--model", "test-model"]).stdin(lines).run().success();
     let last = server.chats().pop().unwrap();
     assert!(last.text.contains("SUMMARY"), "{}", last.text);
     for words in ["greet me", "read all three and compare them"] {
@@ -324,7 +322,7 @@ fn current_todos_survive_compaction() {
     ]);
     let project = project_with(&server);
     let lines = "first words\nmore words\n/compact\nlast words\n";
-    let run = project.command(&["--session", "s", "--verbose"]).stdin(lines).run();
+    let run = project.command(&["--plain", "--session", "s", "--verbose"]).stdin(lines).run();
     let shown = run.success();
     assert!(shown.stderr.contains("[x] read the parser"), "people see the list: {run}");
     let last = server.chats().pop().unwrap().text;
@@ -345,7 +343,7 @@ fn activated_skill_survives_with_the_task() {
         project.file("../home/.config/brynhild/skills/deploy/SKILL.md", skill);
         let lines =
             format!("{first}\nmore {long}\n/compact\n{long}\nfurther words\n/compact\nlast\n");
-        let run = project.command::<&str>(&[]).stdin(lines).run();
+        let run = project.command(&["--plain"]).stdin(lines).run();
         let chats = server.chats();
         assert_eq!(chats.len(), 8, "{run}");
         for request in [&chats[4], &chats[7]] {

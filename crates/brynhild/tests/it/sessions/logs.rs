@@ -113,7 +113,7 @@ fn conversation_is_logged_line_by_line() {
     }
     assert_eq!(log[0]["session_id"], "work");
     assert_eq!((&log[0]["provider"], &log[0]["model"]), (&json!("openai"), &json!("test-model")));
-    assert_eq!(log[4]["content"], "<prompt>\nLook\n</prompt>");
+    assert_eq!(log[4]["content"], "Look");
     assert_eq!((&log[5]["content"], &log[5]["thinking"]), (&json!("I look."), &json!("Where?")));
     assert_eq!((&log[6]["total_tokens"], &log[6]["cost_usd"]), (&json!(15), &json!(0.5)));
     assert_eq!((&log[7]["tool_name"], &log[7]["call_type"]), (&json!("Read"), &json!("native")));
@@ -203,7 +203,7 @@ fn logs_are_listed_newest_first() {
     assert_eq!(path.file_name().unwrap().to_str(), logs[0]["name"].as_str());
     assert_eq!(logs[0]["size"], fs::metadata(&path).unwrap().len());
     assert!(logs[0]["modified"].as_str() >= logs[1]["modified"].as_str());
-    assert_eq!(lines(path)[4]["content"], "<prompt>\ny\n</prompt>");
+    assert_eq!(lines(path)[4]["content"], "y");
     let one = project.brynhild(&["logs", "list", "--json", "-n", "1"]).success().json();
     assert_eq!(one["logs"].as_array().unwrap().len(), 1);
 }

@@ -126,7 +126,7 @@ fn role_agent_has_its_prompt_model_tools_and_limits() {
 fn changed_agent_applies_to_the_next_turn() {
     let server = ModelServer::start([Reply::text("one"), Reply::text("two")]);
     let project = project_with(&server);
-    let mut running = project.command::<&str>(&[]).spawn();
+    let mut running = project.command(&["--plain"]).spawn();
     running.send("first\n");
     server.wait_for_requests(1);
     running.wait_for_stdout("one");

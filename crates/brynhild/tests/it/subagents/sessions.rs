@@ -110,7 +110,7 @@ fn fork_and_compaction_exclude_agent_messages() {
     project.brynhild(&["chat", "--resume", "work", "--fork", "again"]).success();
     let last = server.chats().pop().unwrap();
     assert_eq!(messages(&last).len(), 6, "{}", last.text);
-    let run = project.command(&["--resume", "work"]).stdin("/compact\nagain\n").run();
+    let run = project.command(&["--plain", "--resume", "work"]).stdin("/compact\nagain\n").run();
     run.success();
     let last = server.chats().pop().unwrap();
     assert!(last.text.contains("a summary") && !last.text.contains("\"work\\\""), "{}", last.text);

@@ -179,7 +179,7 @@ async fn documented_scenarios_are_valid_and_the_first_plays() {
         parse("docs/scenarios.md", block).expect("a valid example");
     }
     let mut conversation = Conversation::with(blocks[0]);
-    conversation.user("<prompt>\nCount the lines of notes.txt\n</prompt>");
+    conversation.user("Count the lines of notes.txt");
     let reply = conversation.reply().await.expect("a reply");
     assert_eq!(reply.text(), "I count them.");
     conversation.result("Bash", "12 notes.txt", false);
