@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 mod chat;
 mod extend;
@@ -40,7 +40,10 @@ pub(crate) use role::{
     after_help = "No model yet? `brynhild demo` runs a whole task with a model that is built in."
 )]
 pub(crate) struct Cli {
-    #[command(flatten)]
+    // Without a command: the prompt and the options of `chat`.
+    #[command(flatten, next_help_heading = "Options of `chat`, for one answer")]
+    pub(crate) chat: ChatArgs,
+    #[command(flatten, next_help_heading = None)]
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -53,95 +56,107 @@ pub(crate) struct Global {
     /// Print the version
     #[arg(short = 'v', long)]
     pub(crate) version: bool,
+    /// Print the answer to one prompt and exit, like `chat`
+    #[arg(short = 'p', long, global = true)]
+    pub(crate) print: bool,
+    /// Work in this directory
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Use the line-by-line interface instead of the full screen; each line of piped text is a prompt
+    #[arg(long, global = true)]
+    pub(crate) plain: bool,
     /// Use this provider or configured instance
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(long, global = true, value_name = "NAME", help_heading = MODEL)]
     pub(crate) provider: Option<String>,
     /// Use this model or alias
-    #[arg(long, global = true, value_name = "MODEL")]
+    #[arg(long, global = true, value_name = "MODEL", help_heading = MODEL)]
     pub(crate) model: Option<String>,
+    /// Use this model profile
+    #[arg(long, global = true, value_name = "NAME", help_heading = MODEL)]
+    pub(crate) profile: Option<String>,
+    /// Resume a session by ID; `last` is the newest in this directory; without a value, choose
+    #[arg(long, global = true, value_name = "ID", num_args = 0..=1, default_missing_value = "", help_heading = SESSION)]
+    pub(crate) resume: Option<String>,
+    /// Resume the newest session in this directory
+    #[arg(short = 'c', long = "continue", global = true, conflicts_with = "resume", help_heading = SESSION)]
+    pub(crate) continue_last: bool,
+    /// Name the session, or resume the session with this name
+    #[arg(long, global = true, value_name = "NAME", conflicts_with_all = ["resume", "continue_last"], help_heading = SESSION)]
+    pub(crate) session: Option<String>,
+    /// Continue in a copy of the resumed session
+    #[arg(long, global = true, help_heading = SESSION)]
+    pub(crate) fork: bool,
     /// Set the permission mode
-    #[arg(long, global = true, value_name = "MODE")]
+    #[arg(long, global = true, value_name = "MODE", help_heading = PERMISSIONS)]
     pub(crate) mode: Option<ModeName>,
     /// Answer yes to questions; destructive commands also need an allow rule
-    #[arg(short = 'y', long, global = true)]
+    #[arg(short = 'y', long, global = true, help_heading = PERMISSIONS)]
     pub(crate) yes: bool,
+    /// Exit with code 3 if the project contains untrusted plugins, hooks or configuration
+    #[arg(long, global = true, help_heading = PERMISSIONS)]
+    pub(crate) require_trust: bool,
+    /// Read-only mode without plugins, hooks, MCP servers or project configuration; overrides all
+    /// other flags
+    #[arg(long, global = true, help_heading = PERMISSIONS)]
+    pub(crate) safe: bool,
+    /// Load the plugins of this directory for this run, and trust them
+    #[arg(long, global = true, value_name = "DIR", help_heading = PERMISSIONS)]
+    pub(crate) plugin_dir: Vec<PathBuf>,
+    /// Run tools without a sandbox
+    #[arg(long, global = true, help_heading = PERMISSIONS)]
+    pub(crate) dangerously_skip_sandbox: bool,
+    /// Same as `--mode yolo`
+    #[arg(long, global = true, hide = true)]
+    pub(crate) dangerously_skip_permissions: bool,
     /// Print the answer as one JSON object
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = OUTPUT)]
     pub(crate) json: bool,
     /// Set the output format
-    #[arg(long, global = true, value_name = "FORMAT")]
+    #[arg(long, global = true, value_name = "FORMAT", help_heading = OUTPUT)]
     pub(crate) output_format: Option<OutputFormat>,
-    /// Load the plugins of this directory for this run, and trust them
-    #[arg(long, global = true, value_name = "DIR")]
-    pub(crate) plugin_dir: Vec<PathBuf>,
+    /// Print tool calls and timing to stderr
+    #[arg(long, global = true, help_heading = OUTPUT)]
+    pub(crate) verbose: bool,
+    /// Show the model's reasoning
+    #[arg(long, global = true, help_heading = OUTPUT)]
+    pub(crate) show_thinking: bool,
+    /// Show tokens and cost
+    #[arg(long, global = true, help_heading = OUTPUT)]
+    pub(crate) show_cost: bool,
+    /// Disable colors
+    #[arg(long, global = true, help_heading = OUTPUT)]
+    pub(crate) no_color: bool,
+    /// Record raw requests and replies; `brynhild logs raw` prints them
+    #[arg(long, global = true, help_heading = OUTPUT)]
+    pub(crate) raw_log: bool,
+    /// Stop when the run has cost this many US dollars
+    #[arg(long, global = true, value_name = "USD", value_parser = amount, help_heading = LIMITS)]
+    pub(crate) max_cost: Option<f64>,
+    /// Stop after this many input and output tokens
+    #[arg(long, global = true, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..), help_heading = LIMITS)]
+    pub(crate) max_tokens: Option<u64>,
+    /// Stop a turn after this many requests to the model
+    #[arg(long, global = true, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..), help_heading = LIMITS)]
+    pub(crate) max_turns: Option<u32>,
+    /// Stop after this many seconds
+    #[arg(long, global = true, value_name = "SECONDS", value_parser = amount, help_heading = LIMITS)]
+    pub(crate) timeout: Option<f64>,
     // The role file that the command names, which trusts its directory for this run.
     #[arg(skip)]
     pub(crate) role_file: Option<PathBuf>,
     // The database of a role's runs.
     #[arg(skip)]
     pub(crate) run_audit: RunAudit,
-    /// Use this model profile
-    #[arg(long, global = true, value_name = "NAME")]
-    pub(crate) profile: Option<String>,
-    /// Print tool calls and timing to stderr
-    #[arg(long, global = true)]
-    pub(crate) verbose: bool,
-    /// Use the line-by-line interface instead of the full screen
-    #[arg(long, global = true)]
-    pub(crate) plain: bool,
-    /// Print the answer to one prompt and exit, like `chat`
-    #[arg(short = 'p', long, global = true)]
-    pub(crate) print: bool,
-    /// Resume a session by ID; `last` is the newest in this directory
-    #[arg(long, global = true, value_name = "ID")]
-    pub(crate) resume: Option<String>,
-    /// Resume the newest session in this directory
-    #[arg(short = 'c', long = "continue", global = true, conflicts_with = "resume")]
-    pub(crate) continue_last: bool,
-    /// Name the session, or resume the session with this name
-    #[arg(long, global = true, value_name = "NAME", conflicts_with_all = ["resume", "continue_last"])]
-    pub(crate) session: Option<String>,
-    /// Continue in a copy of the resumed session
-    #[arg(long, global = true)]
-    pub(crate) fork: bool,
-    /// Show the model's reasoning
-    #[arg(long, global = true)]
-    pub(crate) show_thinking: bool,
-    /// Show tokens and cost
-    #[arg(long, global = true)]
-    pub(crate) show_cost: bool,
-    /// Disable colors
-    #[arg(long, global = true)]
-    pub(crate) no_color: bool,
-    /// Record raw requests and replies; `brynhild logs raw` prints them
-    #[arg(long, global = true)]
-    pub(crate) raw_log: bool,
-    /// Stop when the run has cost this many US dollars
-    #[arg(long, global = true, value_name = "USD", value_parser = amount)]
-    pub(crate) max_cost: Option<f64>,
-    /// Stop after this many input and output tokens
-    #[arg(long, global = true, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) max_tokens: Option<u64>,
-    /// Stop a turn after this many requests to the model
-    #[arg(long, global = true, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) max_turns: Option<u32>,
-    /// Stop after this many seconds
-    #[arg(long, global = true, value_name = "SECONDS", value_parser = amount)]
-    pub(crate) timeout: Option<f64>,
-    /// Same as `--mode yolo`
-    #[arg(long, global = true, hide = true)]
-    pub(crate) dangerously_skip_permissions: bool,
-    /// Exit with code 3 if the project contains untrusted plugins, hooks or configuration
-    #[arg(long, global = true)]
-    pub(crate) require_trust: bool,
-    /// Read-only mode without plugins, hooks, MCP servers or project configuration; overrides all
-    /// other flags
-    #[arg(long, global = true)]
-    pub(crate) safe: bool,
-    /// Run tools without a sandbox
-    #[arg(long, global = true)]
-    pub(crate) dangerously_skip_sandbox: bool,
+    // True if the user agreed to work in a directory that is too wide for a project.
+    #[arg(skip)]
+    pub(crate) allows_wide_root: bool,
 }
+
+const MODEL: &str = "Model";
+const SESSION: &str = "Session";
+const PERMISSIONS: &str = "Permissions";
+const OUTPUT: &str = "Output";
+const LIMITS: &str = "Limits";
 
 /// A positive number, with a fraction or not.
 fn amount(text: &str) -> Result<f64, String> {
@@ -292,6 +307,24 @@ pub(crate) enum Command {
     },
     /// Print the manual page
     Man,
+}
+
+impl Cli {
+    /// The command line with help that lists shared options only for the program itself.
+    pub(crate) fn documented() -> clap::Command {
+        fn hide_shared(command: &mut clap::Command) {
+            for subcommand in command.get_subcommands_mut() {
+                let hidden =
+                    |arg: clap::Arg| if arg.is_global_set() { arg.hide(true) } else { arg };
+                *subcommand = std::mem::take(subcommand).mut_args(hidden);
+                hide_shared(subcommand);
+            }
+        }
+        let mut command = Self::command();
+        command.build();
+        hide_shared(&mut command);
+        command
+    }
 }
 
 impl Global {

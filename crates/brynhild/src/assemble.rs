@@ -1,5 +1,6 @@
 //! Builds the parts of a conversation from the configuration.
 
+pub(crate) mod answer_schema;
 pub(crate) mod answering_model;
 pub(crate) mod assembly;
 pub(crate) mod audit;

@@ -34,16 +34,17 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use clap::CommandFactory;
-use contract::text::visible;
+use contract::text::{closest, visible};
 use serde_json::{Value, json};
 
 use crate::args::{
-    Cli, Command, CommandCommand, ConfigCommand, Global, McpCommand, MemoryCommand, OutputFormat,
-    PluginCommand, RunArgs, RunAudit, RunFormat, SandboxCommand, ToolsCommand,
+    ChatArgs, Cli, Command, CommandCommand, ConfigCommand, Global, McpCommand, MemoryCommand,
+    OutputFormat, PluginCommand, RunArgs, RunAudit, RunFormat, SandboxCommand, ToolsCommand,
 };
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::workers;
+use crate::environment::{self, Terminal};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
@@ -52,21 +53,27 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         output::line(format_args!("brynhild, version {}", env!("CARGO_PKG_VERSION")))?;
         return Ok(Exit::Done);
     }
-    match cli.command {
-        None if cli.global.print => Err(repl::no_command()),
+    if let Some(directory) = &cli.global.cwd {
+        environment::enter(directory).map_err(|error| {
+            let text = format!("cannot work in {}: {error}", directory.display());
+            Problem::misuse(text).hint("`--cwd` needs a directory that exists")
+        })?;
+    }
+    match prompt_command(cli.command, &cli.global, &cli.chat)? {
         None => {
-            let run = RunContext::for_conversation(cli.global)?;
+            let run = conversation(cli.global)?;
+            let words = Some(cli.chat.prompt.join(" ")).filter(|words| !words.trim().is_empty());
             if interactive::is_wanted(&run) {
-                asynchronously(interactive::run(Assembly::new(run), None))
+                asynchronously(interactive::run(Assembly::new(run), words))
             } else {
-                asynchronously(repl::run(Assembly::new(trust::settled(run)?)))
+                asynchronously(repl::run_after(Assembly::new(trust::settled(run)?), words))
             }
         }
         Some(Command::Plugin { command: Some(PluginCommand::Dev(args)) })
             if args.call.is_empty() =>
         {
-            let run = RunContext::for_conversation(plugin::dev::conversation(cli.global, &args)?)?;
-            asynchronously(repl::run(Assembly::new(trust::settled(run)?)))
+            let run = conversation(plugin::dev::conversation(cli.global, &args)?)?;
+            asynchronously(repl::run_after(Assembly::new(trust::settled(run)?), None))
         }
         Some(Command::Schema) => schema::events(),
         Some(Command::Completions { shell }) => schema::completions(shell),
@@ -100,13 +107,60 @@ pub(crate) fn run(cli: Cli) -> Outcome {
     }
 }
 
+/// The command, or `chat` if there is none and the prompt is answered once. A word that looks like
+/// a misspelled command is no prompt.
+fn prompt_command(
+    command: Option<Command>,
+    global: &Global,
+    args: &ChatArgs,
+) -> Result<Option<Command>, Problem> {
+    let word = args.prompt.first().filter(|word| !word.contains(char::is_whitespace));
+    if let Some(command) = command {
+        if *args == ChatArgs::default() {
+            return Ok(Some(command));
+        }
+        return Err(Problem::misuse("an option of `chat` comes before another command")
+            .hint("`brynhild COMMAND --help` lists the options of a command"));
+    }
+    let names = Cli::command();
+    let names = || names.get_subcommands().map(clap::Command::get_name);
+    let similar = word.filter(|_| !global.print).and_then(|word| closest(word, names()));
+    if let Some((word, similar)) = word.zip(similar) {
+        return Err(Problem::misuse(format!("unrecognized subcommand '{word}'")).hint(format!(
+            "a similar command is '{similar}'; `brynhild -p \"{word} …\"` sends it as a prompt"
+        )));
+    }
+    let terminal = Terminal::read();
+    let has_words = !args.prompt.is_empty();
+    let is_once = global.print
+        || args.has_options()
+        || !terminal.stdin && (has_words || !global.plain)
+        || has_words && (!terminal.stdout || global.format().is_some());
+    Ok(is_once.then(|| Command::Chat(args.clone())))
+}
+
+/// Reads the configuration for a conversation. Asks if the directory is too wide for a project.
+fn conversation(global: Global) -> Result<RunContext, Problem> {
+    let run = RunContext::for_conversation(global)?;
+    let Some(root) = run.wide_root().filter(|_| run.can_ask() && !run.global.yes) else {
+        return Ok(run);
+    };
+    let question = format!(
+        "{} is not a project directory: the model could read everything in it. Work here?",
+        root.display()
+    );
+    if !confirmed(&run, &question)? {
+        return Ok(run);
+    }
+    RunContext::for_conversation(Global { allows_wide_root: true, ..run.global })
+}
+
 /// Reads the configuration for a command, and checks trust as far as the command needs it.
 fn assembly_for(global: Global, command: &Command) -> Result<Assembly, Problem> {
     let run = match command {
         Command::Trust(_) | Command::Untrust { .. } => RunContext::without_project(global)?,
         Command::Chat(args) => {
-            let mut assembly =
-                Assembly::new(trust::settled(RunContext::for_conversation(global)?)?);
+            let mut assembly = Assembly::new(trust::settled(conversation(global)?)?);
             if let Some(name) = &args.agent {
                 crate::assemble::role::persona::choose_agent(&mut assembly, name)?;
             }
@@ -183,7 +237,7 @@ fn playing(
 /// The assembly of a run of the document at a path, before a role is chosen.
 fn conversing(mut global: Global, path: &Path) -> Result<Assembly, Problem> {
     global.role_file = Some(path.to_owned());
-    Ok(Assembly::new(trust::settled(RunContext::for_conversation(global)?)?))
+    Ok(Assembly::new(trust::settled(conversation(global)?)?))
 }
 
 fn role_of(command: &Command) -> Option<&Path> {
@@ -296,10 +350,6 @@ fn asynchronously<T>(work: impl Future<Output = Result<T, Problem>>) -> Result<T
     // A blocked thread (a search on a slow disk) must not hold up the exit.
     runtime.shutdown_background();
     outcome
-}
-
-pub(crate) fn command_line() -> clap::Command {
-    Cli::command()
 }
 
 /// A text field of a row.

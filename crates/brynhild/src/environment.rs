@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// The environment of the process.
 #[derive(Clone, Debug)]
@@ -21,6 +22,18 @@ pub(crate) struct Environment {
     pub(crate) terminal: Terminal,
 }
 
+/// The path of `--cwd`, which replaces `PWD`.
+static ENTERED: OnceLock<String> = OnceLock::new();
+
+/// Changes the working directory, as `cd` does.
+#[expect(clippy::disallowed_methods, reason = "this is the one place that may")]
+pub(crate) fn enter(directory: &Path) -> io::Result<()> {
+    let path = std::env::current_dir()?.join(directory);
+    std::env::set_current_dir(&path)?;
+    ENTERED.get_or_init(|| path.display().to_string());
+    Ok(())
+}
+
 /// Which of the standard streams are terminals.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terminal {
@@ -29,13 +42,24 @@ pub(crate) struct Terminal {
     pub(crate) stderr: bool,
 }
 
+impl Terminal {
+    pub(crate) fn read() -> Self {
+        Self {
+            stdin: io::stdin().is_terminal(),
+            stdout: io::stdout().is_terminal(),
+            stderr: io::stderr().is_terminal(),
+        }
+    }
+}
+
 impl Environment {
     /// Reads all of it.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that may")]
     pub(crate) fn read() -> io::Result<Self> {
-        let variables: BTreeMap<String, String> = std::env::vars_os()
+        let mut variables: BTreeMap<String, String> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
+        variables.extend(ENTERED.get().map(|path| ("PWD".to_owned(), path.clone())));
         let home = variables.get("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
         // What is kept in a home would lie in whichever project one works in.
         if let Some(home) = home.as_ref().filter(|home| home.is_relative()) {
@@ -47,11 +71,7 @@ impl Environment {
             cwd: here(std::env::current_dir()?)?,
             temp: std::env::temp_dir(),
             executable: own_executable()?,
-            terminal: Terminal {
-                stdin: io::stdin().is_terminal(),
-                stdout: io::stdout().is_terminal(),
-                stderr: io::stderr().is_terminal(),
-            },
+            terminal: Terminal::read(),
             variables,
         })
     }

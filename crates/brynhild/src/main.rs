@@ -15,6 +15,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::ErrorKind;
 
 use args::Cli;
 use exit::{Exit, Problem};
@@ -27,7 +28,7 @@ fn main() -> ExitCode {
     }
     sandbox::hide_process();
     panics::install_hook();
-    let cli = match Cli::try_parse_from(&words) {
+    let cli = match parse(words) {
         Ok(cli) => cli,
         Err(error) => {
             // Help goes to standard output with 0, misuse to standard error with 2.
@@ -39,6 +40,21 @@ fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(problem) => report(&problem),
     }
+}
+
+/// Parses the command line. `help COMMAND` is `COMMAND --help`.
+fn parse(mut words: Vec<OsString>) -> Result<Cli, clap::Error> {
+    if words.get(1).is_some_and(|word| word == "help") {
+        words.remove(1);
+        words.push("--help".into());
+    }
+    Cli::try_parse_from(&words).or_else(|error| match error.kind() {
+        // The full help takes longer to build, so only a request for it pays.
+        ErrorKind::DisplayHelp => {
+            Err(Cli::documented().try_get_matches_from(&words).err().unwrap_or(error))
+        }
+        _ => Err(error),
+    })
 }
 
 fn report(problem: &Problem) -> ExitCode {

@@ -23,8 +23,8 @@ const TOO_WIDE: &[&str] = &[
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoProject {
     #[error(
-        "the project root {} is too wide: everything below it would be open to the model; start in a \
-         project's directory, name one with BRYNHILD_PROJECT_ROOT, or set \
+        "{} is not a project directory: everything below it would be open to the model; start in a \
+         project's directory, name one with `--cwd DIR` or BRYNHILD_PROJECT_ROOT, or set \
          BRYNHILD_ALLOW_HOME_DIRECTORY=true",
         shown(root)
     )]

@@ -202,6 +202,14 @@ impl App {
         self.is_dirty = true;
     }
 
+    /// Runs an action as if its key was pressed.
+    pub fn perform(&mut self, action: Action) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        self.act(action, &mut effects);
+        self.is_dirty = true;
+        effects
+    }
+
     /// Tells the user something.
     pub fn tell(&mut self, level: Level, text: &str, hint: Option<&str>) {
         self.transcript.notice(level, text, hint);

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug, Default, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct ChatArgs {
-    /// The prompt; the text of `--prompt-file` and standard input come before it
+    /// The prompt; the text of `--prompt-file` and standard input follow it
+    #[arg(help_heading = None::<&str>)]
     pub(crate) prompt: Vec<String>,
     /// Add the text of a file to the prompt
     #[arg(short = 'f', long, value_name = "PATH")]
@@ -30,6 +31,9 @@ pub(crate) struct ChatArgs {
     /// Use a role: a file, or a name in the `agents` directory of your configuration
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
+    /// Require an answer in JSON that fits the JSON Schema in this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output_schema: Option<PathBuf>,
     /// Write no conversation log
     #[arg(long)]
     pub(crate) no_log: bool,
@@ -45,4 +49,11 @@ pub(crate) struct ChatArgs {
     /// The title of the Markdown file
     #[arg(long, value_name = "TITLE", requires = "markdown_output")]
     pub(crate) markdown_title: Option<String>,
+}
+
+impl ChatArgs {
+    /// Returns true if an option is set, which makes the program answer once.
+    pub(crate) fn has_options(&self) -> bool {
+        *self != Self { prompt: self.prompt.clone(), ..Self::default() }
+    }
 }

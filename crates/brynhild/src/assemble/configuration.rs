@@ -20,6 +20,10 @@ pub(crate) fn sources(
 ) -> (Sources, Result<PathBuf, NoProject>) {
     let Environment { cwd, home, variables, .. } = environment;
     let root = project_root::project_root(cwd, home.as_deref(), variables);
+    let root = root.or_else(|none| match none {
+        NoProject::TooWide { root } if global.allows_wide_root => Ok(root),
+        other => Err(other),
+    });
     let sources = Sources {
         env: variables.clone(),
         home: home.clone(),

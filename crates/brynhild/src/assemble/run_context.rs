@@ -240,6 +240,14 @@ impl RunContext {
         self.root.as_deref().map_err(|none| Problem::misuse(none.to_string()))
     }
 
+    /// The directory that is too wide for a project, if the program was started in one.
+    pub(crate) fn wide_root(&self) -> Option<&Path> {
+        match &self.root {
+            Err(NoProject::TooWide { root }) => Some(root),
+            _ => None,
+        }
+    }
+
     /// The project's root, or the working directory: for read-only commands.
     pub(crate) fn place(&self) -> &Path {
         self.root.as_deref().unwrap_or(&self.environment.cwd)

@@ -15,6 +15,7 @@ use sessions::unsaved::Unsaved;
 
 use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
+use crate::output;
 use crate::panics;
 
 /// A session to write to, with its history.
@@ -131,6 +132,9 @@ fn existing(run: &RunContext, root: &Path) -> Result<Option<SessionId>, Problem>
         })?;
         return Ok(Some(newest));
     }
+    if global.resume.as_deref() == Some("") {
+        return Err(unnamed(run, root)?);
+    }
     if let Some(name) = &global.resume {
         return Ok(Some(run.store()?.resolve(name).map_err(|error| {
             Problem::misuse(error.to_string()).hint("`brynhild session list` shows all sessions")
@@ -141,6 +145,31 @@ fn existing(run: &RunContext, root: &Path) -> Result<Option<SessionId>, Problem>
         return Ok(run.store().is_ok_and(|store| store.exists(&id)).then_some(id));
     }
     Ok(None)
+}
+
+/// The problem that `--resume` has no value and there is no screen for a list to choose from.
+fn unnamed(run: &RunContext, root: &Path) -> Result<Problem, Problem> {
+    const SHOWN: usize = 5;
+    let here = root.display().to_string();
+    let sessions = run.store()?.list()?;
+    let mine = sessions.iter().filter(|session| session.cwd == here).take(SHOWN);
+    let lines = mine.map(|session| {
+        let name = session.title.as_ref().or(session.first_prompt.as_ref());
+        let name = name.map(|name| contract::text::visible(name)).unwrap_or_default();
+        format!("\n  {}  {name}", session.id)
+    });
+    let list = lines.collect::<Vec<_>>().concat();
+    let (list, hint) = if list.is_empty() {
+        ("; this directory has none".to_owned(), "`brynhild session list` shows all sessions")
+    } else {
+        (format!(":{list}"), "`--resume ID` continues one of them, `-c` the newest")
+    };
+    Ok(Problem::misuse(format!("`--resume` needs the ID of a session{list}")).hint(hint))
+}
+
+/// Says how to continue a session that was left.
+pub(crate) fn offer_resuming(id: &str) {
+    output::hint(&format!("`brynhild --resume {id}` continues this conversation"));
 }
 
 fn unsaved(id: SessionId) -> ChosenSession {

@@ -215,6 +215,10 @@ impl Setup {
         }
     }
 
+    pub(crate) fn add_hook(&mut self, hook: Arc<dyn Hook>) {
+        self.hooks.push(hook);
+    }
+
     pub(crate) async fn for_single_call(
         assembly: &Assembly,
         root: &Path,

@@ -17,6 +17,7 @@ use tui::prose::Voice;
 
 use crate::args::{ChatArgs, OutputFormat};
 use crate::assemble;
+use crate::assemble::answer_schema::AnswerSchema;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::named_file;
@@ -28,6 +29,7 @@ use crate::assemble::setup::{self, BackgroundServices, Setup};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::json::Json;
 use crate::frontends::plain::{Options, Plain};
+use crate::frontends::quiet::Quiet;
 use crate::frontends::slash::{self, Once};
 use crate::frontends::stream_json::StreamJson;
 use crate::frontends::tee::{LeveledLog, LogLevel, Tee};
@@ -81,12 +83,17 @@ impl OpenConversation {
 
 pub(crate) async fn run(assembly: &Assembly, args: &ChatArgs) -> Outcome {
     check_target(args)?;
+    let schema = args.output_schema.as_deref();
+    let schema = schema.map(|path| AnswerSchema::read(assembly, path)).transpose()?;
     let Some(TypedPrompt { mut prompt, skill, is_command }) = typed_prompt(assembly, args).await?
     else {
         return Ok(Exit::Done);
     };
     let answering = Arc::new(assemble::answering_model::answering(assembly).await?);
     let (opened, before) = OpenConversation::open(assembly, args, answering, |setup, chosen| {
+        if let Some(schema) = &schema {
+            setup.add_hook(Arc::clone(schema) as _);
+        }
         if let Some(skill) = skill {
             setup.grants.activate(&skill.name);
         }
@@ -98,9 +105,12 @@ pub(crate) async fn run(assembly: &Assembly, args: &ChatArgs) -> Outcome {
     if is_command {
         prompt.content = prompt.content.replace(SESSION, id.as_str());
     }
+    if let Some(schema) = &schema {
+        prompt.content = schema.added_to(&prompt.content);
+    }
     warn_of_missing_theme(assembly);
     let log = log(assembly, args)?;
-    let mut view = view(assembly, assembly.global.verbose, opened.storage, prompt.as_json());
+    let mut view = own_view(assembly, args, &opened, prompt.as_json());
     let mut tee = Tee { view: view.as_mut(), log, kept: before, approvals: None };
     let shown = opened.run(Input::Prompt(prompt.content), &mut tee).await;
     let verdict =
@@ -115,7 +125,41 @@ pub(crate) async fn run(assembly: &Assembly, args: &ChatArgs) -> Outcome {
             return Ok(Exit::Failed);
         }
     }
-    Ok(verdict.exit())
+    match &schema {
+        Some(schema) => Ok(structured(assembly, schema, &verdict)?),
+        None => Ok(verdict.exit()),
+    }
+}
+
+/// The view of one answer.
+fn own_view(
+    assembly: &Assembly,
+    args: &ChatArgs,
+    opened: &OpenConversation,
+    prompt: Value,
+) -> Box<dyn View> {
+    match assembly.format() {
+        OutputFormat::Text if args.output_schema.is_some() => Box::new(Quiet::new(assembly)),
+        _ => view(assembly, assembly.global.verbose, opened.storage, prompt),
+    }
+}
+
+/// Prints the JSON of an answer, or why there is none.
+fn structured(run: &RunContext, schema: &AnswerSchema, verdict: &Verdict) -> io::Result<Exit> {
+    if verdict.exit() != Exit::Done {
+        verdict.errors.iter().for_each(|error| output::error(error));
+        return Ok(verdict.exit());
+    }
+    match schema.fitting(&verdict.response) {
+        Ok(answer) if run.format() == OutputFormat::Text => output::line(output::quiet(&answer))?,
+        Ok(_) => {}
+        Err(reason) => {
+            output::error(&format!("the answer does not fit the schema: {reason}"));
+            output::hint("the model was asked twice; a larger model may do better");
+            return Ok(Exit::Failed);
+        }
+    }
+    Ok(Exit::Done)
 }
 
 /// Refuses a path for the Markdown that cannot work, before a model is asked.
@@ -163,11 +207,14 @@ pub(super) async fn typed_prompt(
             }
         }
     }
-    let prompt = PromptSource::new(&files, stdin.as_deref(), &words).ok_or_else(|| {
-        Problem::misuse("No prompt provided")
-            .hint("`brynhild chat PROMPT`, `--prompt-file PATH`, or pipe text in")
-    })?;
+    let prompt = PromptSource::new(&files, stdin.as_deref(), &words).ok_or_else(no_prompt)?;
     Ok(Some(TypedPrompt { prompt, skill, is_command }))
+}
+
+pub(super) fn no_prompt() -> Problem {
+    Problem::misuse("No prompt provided").hint(
+        "`brynhild PROMPT`, `--prompt-file PATH`, or pipe text in; `brynhild demo` shows a whole task",
+    )
 }
 
 /// Reads standard input, with a hint to the user if it is slow to end.

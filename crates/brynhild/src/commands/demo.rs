@@ -10,6 +10,7 @@ use providers::script::BUNDLED;
 use serde_json::Value;
 
 use super::chat::{self, OpenConversation};
+use super::interactive;
 use crate::args::{ChatArgs, Global};
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
@@ -25,7 +26,7 @@ pub(crate) async fn run(assembly: &Assembly) -> Outcome {
     for (name, text) in demo.files {
         fs::write(directory.join(name), text)?;
     }
-    let outcome = play(assembly, &directory, demo.name, demo.prompt).await;
+    let outcome = Box::pin(play(assembly, &directory, demo.name, demo.prompt)).await;
     fs::remove_dir_all(&directory)?;
     outcome
 }
@@ -38,7 +39,14 @@ async fn play(assembly: &Assembly, directory: &Path, model: &str, prompt: &str) 
         yes: true,
         ..assembly.global.clone()
     };
-    let assembly = Assembly::new(RunContext::read_at(global, directory)?);
+    let mut run = RunContext::read_at(global, directory)?;
+    if interactive::is_wanted(&run) {
+        run.loaded.config.session.auto_save = false;
+        run.loaded.config.logging.enabled = false;
+        let words = Some(prompt.to_owned());
+        return Box::pin(interactive::run(Assembly::new(run), words)).await;
+    }
+    let assembly = Assembly::new(run);
     output::hint(&format!(
         "a scripted model works on a copy of a small project in {}",
         directory.display()

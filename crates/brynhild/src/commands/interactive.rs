@@ -21,7 +21,7 @@ use crate::args::{ChatArgs, Global, OutputFormat};
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
-use crate::assemble::session_choice::SessionStorage;
+use crate::assemble::session_choice::{self, SessionStorage};
 use crate::assemble::setup::Reload;
 use crate::assemble::themes;
 use crate::exit::{Exit, Outcome, Problem};
@@ -29,7 +29,6 @@ use crate::frontends::tee::BackgroundLog;
 use crate::frontends::tui::{
     ConversationHost, Inquiries, InterfaceStore, RequestOrder, Requests, StartupHost, TurnState,
 };
-use crate::output;
 use crate::output::status_line;
 
 /// Returns true if the whole screen is wanted and can be used.
@@ -40,7 +39,10 @@ pub(crate) fn is_wanted(run: &RunContext) -> bool {
 }
 
 /// Converses until the user leaves, with `words` as the first prompt.
-pub(crate) async fn run(assembly: Assembly, words: Option<String>) -> Outcome {
+pub(crate) async fn run(mut assembly: Assembly, words: Option<String>) -> Outcome {
+    // Without a value, `--resume` opens the list of sessions.
+    let unnamed = assembly.global.resume.take_if(|id| id.is_empty());
+    let opening = unnamed.map(|_| Action::Sessions);
     let settings = settings(&assembly);
     let screen_options = screen_options(&assembly, &settings);
     let mut app = App::new(settings, Instant::now());
@@ -60,12 +62,12 @@ pub(crate) async fn run(assembly: Assembly, words: Option<String>) -> Outcome {
     if let Some(words) = words {
         app.say(words);
     }
-    let (exit, saved) = talk(assembly, (&mut app, &mut screen), &inquiries).await?;
+    let (exit, saved) = talk(assembly, (&mut app, &mut screen), &inquiries, opening).await?;
     screen.pause();
     let is_stuck = screen.is_behind();
     drop(screen);
     if let Some(id) = saved.filter(|_| !is_stuck) {
-        output::hint(&format!("Session saved: {id}"));
+        session_choice::offer_resuming(&id);
     }
     Ok(exit)
 }
@@ -99,11 +101,12 @@ async fn settled(
     Ok(Assembly::new(trust::decided(assembly.into_run(), ask).await?))
 }
 
-/// Runs one session after the other. Returns the exit code and the saved session.
+/// Runs one session after the other, with an action in the first. Returns the exit code and the saved session.
 async fn talk(
     assembly: Assembly,
     (app, screen): (&mut App, &mut Screen),
     inquiries: &Inquiries,
+    mut opening: Option<Action>,
 ) -> Result<(Exit, Option<String>), Problem> {
     let mut assembly = Arc::new(assembly);
     let order = RequestOrder::default();
@@ -132,8 +135,9 @@ async fn talk(
             }
             (Err(problem), None) => return Err(problem),
         };
+        let effects = opening.take().map(|action| app.perform(action)).unwrap_or_default();
         let Departure { leave, session } =
-            show(&assembly, opened, (app, screen), (inquiries, &order)).await?;
+            show(&assembly, opened, (app, screen), (inquiries, &order), effects).await?;
         if let Some(exit) = exit_of(&leave) {
             return Ok((exit, session));
         }
@@ -193,6 +197,7 @@ async fn show(
     (opened, (watch, before)): Opened,
     (app, screen): (&mut App, &mut Screen),
     (inquiries, order): (&Inquiries, &RequestOrder),
+    effects: Vec<Effect>,
 ) -> Result<Departure, Problem> {
     let OpenConversation {
         answering, mut conversation, background, snapshots, id, storage, ..
@@ -201,6 +206,7 @@ async fn show(
     let mut first = app.connect(&answering.model, assembly.mode());
     first.extend(app.greetings());
     first.extend([Request::Facts, Request::Commands].map(Effect::Ask));
+    first.extend(effects);
     let log = chat::log(assembly, &ChatArgs::default())?.map(BackgroundLog::start);
     let state =
         TurnState { mode: assembly.mode(), has_begun: !before.is_empty(), ..TurnState::default() };

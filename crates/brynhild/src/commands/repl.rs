@@ -24,7 +24,7 @@ use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp;
 use crate::assemble::role::{self, OpenRole};
 use crate::assemble::run_context::RunContext;
-use crate::assemble::session_choice::{ChosenSession, SessionStorage};
+use crate::assemble::session_choice::{self, ChosenSession, SessionStorage};
 use crate::assemble::setup::{Reload, Setup};
 use crate::assemble::undo::{self, Detail};
 use crate::exit::{Exit, Outcome, Problem};
@@ -38,12 +38,7 @@ use crate::output;
 use crate::signals::Signals;
 use role_line::{Attachments, RoleLine};
 
-/// Converses until the input ends.
-pub(crate) async fn run(assembly: Assembly) -> Outcome {
-    Box::pin(run_after(assembly, None)).await
-}
-
-/// Converses, with `words` as the first prompt.
+/// Converses until the input ends, with `words` as the first prompt.
 pub(crate) async fn run_after(mut assembly: Assembly, words: Option<String>) -> Outcome {
     let mut signals = Signals::new()?;
     let is_terminal = assembly.environment.terminal.stdin;
@@ -51,7 +46,7 @@ pub(crate) async fn run_after(mut assembly: Assembly, words: Option<String>) -> 
     let mut first = words.map(Line::Text);
     if first.is_none() && !is_terminal {
         match next_line(&mut lines, &mut signals).await? {
-            Ok(Line::End) => return Err(no_command()),
+            Ok(Line::End) => return Err(chat::no_prompt()),
             Ok(line) => first = Some(line),
             Err(exit) => return Ok(exit),
         }
@@ -115,11 +110,6 @@ fn lines(assembly: &Assembly) -> Lines {
     } else {
         Lines::new(terminal.stdin)
     }
-}
-
-pub(crate) fn no_command() -> Problem {
-    Problem::misuse("no command was given")
-        .hint("`brynhild chat PROMPT` answers a prompt, `brynhild demo` shows a whole task")
 }
 
 /// Makes the next conversation continue a session.
@@ -217,7 +207,7 @@ impl Talk<'_> {
         frontends::part(opened.conversation, &mut view, has_failed).await;
         opened.background.close().await;
         if matches!(next, Ok(Next::End)) && is_kept && is_terminal {
-            output::hint(&format!("Session saved: {}", opened.id));
+            session_choice::offer_resuming(opened.id.as_str());
         }
         next
     }

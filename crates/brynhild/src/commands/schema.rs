@@ -4,12 +4,12 @@
 use std::io;
 use std::path::Path;
 
+use clap::CommandFactory as _;
 use clap_complete::Shell;
 use contract::event::Event;
 use serde_json::json;
 
-use super::command_line;
-use crate::args::{Global, OutputFormat};
+use crate::args::{Cli, Global, OutputFormat};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
@@ -21,14 +21,14 @@ pub(crate) fn events() -> Outcome {
 pub(crate) fn completions(shell: Shell) -> Outcome {
     // The generator panics if standard output is closed, so it writes to memory.
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut command_line(), "brynhild", &mut text);
+    clap_complete::generate(shell, &mut Cli::command(), "brynhild", &mut text);
     io::Write::write_all(&mut io::stdout().lock(), &text)?;
     Ok(Exit::Done)
 }
 
 pub(crate) fn manual() -> Outcome {
     let mut text = Vec::new();
-    let command_line = command_line().version(env!("CARGO_PKG_VERSION"));
+    let command_line = Cli::command().version(env!("CARGO_PKG_VERSION"));
     clap_mangen::Man::new(command_line).render(&mut text)?;
     io::Write::write_all(&mut io::stdout().lock(), &text)?;
     Ok(Exit::Done)

@@ -2,6 +2,7 @@
 
 mod endings;
 mod prompts;
+mod schemas;
 
 use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Reply, Run};

@@ -2,6 +2,7 @@
 
 mod directories;
 mod misuse;
+mod prompts;
 mod queries;
 
 use testkit::{Project, Run};

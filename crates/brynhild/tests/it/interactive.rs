@@ -74,7 +74,7 @@ fn message_is_answered_and_the_session_saved() {
     terminal.send("\x14q");
     assert_eq!(terminal.wait_for_end(), Some(0));
     assert_given_back(&terminal);
-    assert!(terminal.screen().contains("Session saved: "), "{}", terminal.screen());
+    assert!(terminal.screen().contains("brynhild --resume "), "{}", terminal.screen());
     let body = &server.chats()[0].body;
     assert_eq!(body["messages"].as_array().unwrap().last().unwrap()["content"], "hi there");
     let sessions = project.brynhild(&["session", "list", "--json"]).success().json();

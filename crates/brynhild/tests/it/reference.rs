@@ -31,8 +31,8 @@ fn the_schema_of_events_is_published() {
 fn command_reference_equals_the_help() {
     let project = project();
     let mut page = String::from(
-        "# Commands\n\nWhat `--help` says, for every command. Flags under *Options* of the first one \
-         are accepted by all, before and after the command's name.\n",
+        "# Commands\n\nThe output of `--help`, for every command. All commands accept the options of the \
+         first one, except those of `chat`, before and after the command's name.\n",
     );
     // Each command, then its own.
     let mut commands = vec![String::new()];
@@ -40,7 +40,7 @@ fn command_reference_equals_the_help() {
         let words: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         let run = project.brynhild(&words);
         run.success();
-        let help = own_help(&command, &run.stdout);
+        let help = run.stdout.trim_end();
         let title = format!("brynhild {command}");
         writeln!(page, "\n## {}\n\n```text\n{help}\n```", title.trim()).unwrap();
         let own: Vec<String> =
@@ -66,51 +66,6 @@ fn subcommands(help: &str) -> impl Iterator<Item = &str> {
     let names = list.take_while(|line| !line.is_empty());
     let names = names.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help")
-}
-
-/// The help of a command without the flags that all share.
-fn own_help(command: &str, help: &str) -> String {
-    if command.is_empty() {
-        return help.trim_end().to_owned();
-    }
-    let shared = [
-        "--provider <",
-        "--model <",
-        "--mode <",
-        "-y, --yes",
-        "--json",
-        "--output-format",
-        "--plugin-dir",
-        "--profile <NAME>",
-        "--verbose",
-        "-p, --print",
-        "--resume <",
-        "-c, --continue",
-        "--session <NAME>",
-        "--fork",
-        "--show-thinking",
-        "--show-cost",
-        "--no-color",
-        "--raw-log",
-        "--require-trust",
-        "--safe",
-        "--dangerously-skip-sandbox",
-    ];
-    let mut lines = Vec::new();
-    let mut skipping = false;
-    for line in help.trim_end().lines() {
-        let is_flag = line.trim_start().starts_with('-');
-        if is_flag {
-            let flag = line.trim_start();
-            skipping = shared.iter().any(|shared| flag.starts_with(shared));
-        } else if !line.starts_with("          ") && !line.trim().is_empty() {
-            skipping = false;
-        }
-        if !skipping {
-            lines.push(line);
-        }
-    }
-    lines.join("\n").trim_end().to_owned()
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn commands_with_a_project_refuse_a_too_wide_directory() {
             let run = project.command(&words).cwd(&place).run();
             run.code(2);
             let place = place.canonicalize().unwrap();
-            let told = format!("error: the project root {} is too wide", place.display());
+            let told = format!("error: {} is not a project directory", place.display());
             assert!(run.stderr.starts_with(&told), "{run}");
             assert!(run.stderr.contains("BRYNHILD_PROJECT_ROOT"), "{run}");
         }

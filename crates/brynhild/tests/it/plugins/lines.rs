@@ -98,5 +98,5 @@ fn stopped_turn_does_not_end_the_conversation() {
     terminal.wait_for("quick");
     terminal.send("\x04");
     assert_eq!(terminal.wait_for_end(), Some(0));
-    assert!(terminal.history().contains("Session saved: "));
+    assert!(terminal.history().contains("brynhild --resume "));
 }
