@@ -220,6 +220,20 @@ pub(crate) enum Command {
     },
     /// Watch a complete task with a built-in model, without a key
     Demo,
+    /// Set up a provider and a model, or store the key of a provider
+    Login {
+        /// The provider; its key is read from the terminal, or from standard input
+        #[arg(id = "login_provider", value_name = "PROVIDER")]
+        provider: Option<String>,
+    },
+    /// Remove the stored key of a provider
+    Logout {
+        /// The provider; not needed if one key is stored
+        #[arg(id = "logout_provider", value_name = "PROVIDER")]
+        provider: Option<String>,
+    },
+    /// Check the sandbox, keys, provider, Python, git, configuration and terminal
+    Doctor,
     /// Show the configuration
     Config {
         #[command(subcommand)]

@@ -8,10 +8,12 @@ mod composed;
 mod config;
 mod contributions;
 mod demo;
+mod doctor;
 mod evals;
 mod grant;
 mod hooks;
 mod interactive;
+mod login;
 mod logs;
 mod mcp;
 pub(crate) mod memory;
@@ -47,6 +49,7 @@ use crate::assemble::workers;
 use crate::environment::{self, Terminal};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
+use login::Start;
 
 pub(crate) fn run(cli: Cli) -> Outcome {
     if cli.global.version {
@@ -61,7 +64,11 @@ pub(crate) fn run(cli: Cli) -> Outcome {
     }
     match prompt_command(cli.command, &cli.global, &cli.chat)? {
         None => {
-            let run = conversation(cli.global)?;
+            let run = match login::first_start(conversation(cli.global)?)? {
+                Start::Ready(run) => *run,
+                Start::Demo(assembly) => return asynchronously(demo::run(&assembly)),
+                Start::Quit => return Ok(Exit::Misuse),
+            };
             let words = Some(cli.chat.prompt.join(" ")).filter(|words| !words.trim().is_empty());
             if interactive::is_wanted(&run) {
                 asynchronously(interactive::run(Assembly::new(run), words))
@@ -199,7 +206,10 @@ fn assembly_for(global: Global, command: &Command) -> Result<Assembly, Problem> 
             let global = Global { role_file: Some(role.clone()), ..global };
             trust::required(RunContext::read(global)?)?
         }
-        Command::Session(_)
+        Command::Login { .. }
+        | Command::Logout { .. }
+        | Command::Doctor
+        | Command::Session(_)
         | Command::Stats(_)
         | Command::Permissions { .. }
         | Command::Audit { .. }
@@ -306,6 +316,9 @@ fn dispatch(assembly: &Assembly, command: Command) -> Outcome {
         Command::Approve(args) => asynchronously(approvals::approve(assembly, &args)),
         Command::Ingest { role, force } => asynchronously(role::ingest(assembly, &role, force)),
         Command::Demo => asynchronously(demo::run(assembly)),
+        Command::Login { provider } => login::login(assembly, provider.as_deref()),
+        Command::Logout { provider } => login::logout(assembly, provider.as_deref()),
+        Command::Doctor => asynchronously(doctor::run(assembly)),
         Command::Config { command } => config::run(assembly, command),
         Command::Api(command) => asynchronously(api::run(assembly, &command)),
         Command::Models(command) => asynchronously(models::run(assembly, &command)),

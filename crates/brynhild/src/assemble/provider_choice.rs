@@ -148,7 +148,7 @@ pub(crate) fn may_come(assembly: &Assembly, name: &str) -> bool {
 
 /// Asks plugins for their providers, if any plugin has some.
 pub(crate) async fn ask_plugins(assembly: &Assembly) -> Result<(), Problem> {
-    if assembly.plugins().active().any(has_providers) {
+    if has_plugins(assembly) {
         assembly.workers(Missing::Install).await?;
     }
     Ok(())
@@ -182,7 +182,7 @@ pub(crate) async fn choose(assembly: &Assembly) -> Result<Choice, Problem> {
     let local: Vec<&Candidate> = candidates.iter().filter(is_server).collect();
     let answering = futures::future::join_all(local.iter().map(|c| is_answering(c))).await;
     let found = local.iter().zip(answering).find(|(_, answers)| *answers);
-    let (candidate, _) = found.ok_or_else(|| nothing_found(&local))?;
+    let (candidate, _) = found.ok_or_else(nothing_found)?;
     let reason = format!("a server answers at {}", candidate.shown_address());
     Ok(Choice { candidate: (*candidate).clone(), reason })
 }
@@ -211,6 +211,12 @@ impl Candidate {
             Backing::Server(vendor) => vendor,
             Backing::Plugin(offered) => &offered.vendor,
         }
+    }
+
+    /// The environment variable that can hold its key.
+    pub(crate) fn key_variable(&self) -> Option<String> {
+        let own = self.instance.as_ref().and_then(|instance| instance.api_key_env.clone());
+        own.or_else(|| self.vendor().key_env.clone())
     }
 
     pub(crate) fn is_plugin(&self) -> bool {
@@ -251,9 +257,10 @@ impl Candidate {
                 let label = &self.vendor().label;
                 let name = if self.name == self.vendor().name { label } else { &self.name };
                 let text = format!("{name} API key required. Set `{variable}`");
-                return Err(Problem::misuse(text).hint(
-                    "`brynhild api providers` shows what was found; `brynhild demo` needs no key",
-                ));
+                return Err(Problem::misuse(text).hint(format!(
+                    "`brynhild login {}` stores it; `brynhild api providers` shows what was found",
+                    self.name
+                )));
             }
             Key::Broken { problem } => {
                 return Err(Problem::misuse(format!("{}: {problem}", self.name)));
@@ -289,7 +296,12 @@ impl Candidate {
     }
 }
 
-fn named(assembly: &Assembly, name: &str) -> Result<Candidate, Problem> {
+/// Returns true if a plugin may bring a provider.
+pub(crate) fn has_plugins(assembly: &Assembly) -> bool {
+    assembly.plugins().active().any(has_providers)
+}
+
+pub(crate) fn named(assembly: &Assembly, name: &str) -> Result<Candidate, Problem> {
     let candidates = candidates(assembly);
     if let Some(candidate) = candidates.iter().find(|candidate| candidate.name == name) {
         return Ok(candidate.clone());
@@ -350,10 +362,18 @@ fn candidate(
 fn plugin_key(run: &RunContext, instance: Option<&Instance>) -> Key {
     let variable = instance.and_then(|it| it.api_key_env.clone());
     let Some(variable) = variable else { return Key::NotNeeded };
-    match run.environment.variable(&variable) {
-        Some(value) => Key::Found { value: Secret::new(value.to_owned()), place: variable },
+    match known_key(run, &variable) {
+        Some((place, value)) => Key::Found { value, place },
         None => Key::Missing { variable },
     }
+}
+
+/// The key of a variable: from the environment, a `.env` file, or the stored keys.
+fn known_key(run: &RunContext, variable: &str) -> Option<(String, Secret<String>)> {
+    let set = run.environment.variable(variable).map(|value| Secret::new(value.to_owned()));
+    let set = set.or_else(|| run.loaded.env_file_variables.get(variable).cloned());
+    let stored = || Some(("the key store".to_owned(), run.stored_keys.get(variable)?.clone()));
+    set.map(|value| (variable.to_owned(), value)).or_else(stored)
 }
 
 fn key(run: &RunContext, vendor: &Vendor, instance: Option<&Instance>) -> Key {
@@ -365,13 +385,12 @@ fn key(run: &RunContext, vendor: &Vendor, instance: Option<&Instance>) -> Key {
     }
     let own = instance.and_then(|it| it.api_key_env.as_deref());
     let Some(variable) = own.or(vendor.key_env.as_deref()) else { return Key::NotNeeded };
-    let set = run.environment.variable(variable).map(|value| Secret::new(value.to_owned()));
-    let set = set.or_else(|| run.loaded.env_file_variables.get(variable).cloned());
     let configured = run.config().openrouter_api_key.clone();
     let configured = configured.filter(|_| variable == "OPENROUTER_API_KEY");
-    let found = set.map(|value| (variable, value));
-    match found.or_else(|| configured.map(|it| ("`openrouter_api_key` of the configuration", it))) {
-        Some((place, value)) => Key::Found { place: place.to_owned(), value },
+    let configured =
+        configured.map(|it| ("`openrouter_api_key` of the configuration".to_owned(), it));
+    match known_key(run, variable).or(configured) {
+        Some((place, value)) => Key::Found { place, value },
         // A self-hosted server may need no key.
         None if own.is_none() && instance.is_some_and(|it| it.base_url.is_some()) => Key::NotNeeded,
         None if own.is_none() && vendor.local => Key::NotNeeded,
@@ -399,18 +418,9 @@ fn ready(candidate: &Candidate) -> Option<String> {
     }
 }
 
-fn nothing_found(local: &[&Candidate]) -> Problem {
-    let hosted = providers::catalog::catalog().iter().filter(|vendor| !vendor.local);
-    let variables: Vec<&str> = hosted.filter_map(|vendor| vendor.key_env.as_deref()).collect();
-    let servers: Vec<String> =
-        local.iter().map(|it| format!("{} at {}", it.name, it.shown_address())).collect();
-    let text = format!(
-        "no model is configured: none of the variables {} is set, and no local server answers ({})",
-        variables.join(", "),
-        servers.join(", ")
-    );
-    Problem::misuse(text).hint(
-        "set one of these variables, start a local server, or add `providers.instances` to the \
-         configuration (`brynhild config path`); `brynhild demo` works without any of that",
+fn nothing_found() -> Problem {
+    Problem::misuse("no model is set up: no API key was found, and no local server answers").hint(
+        "`brynhild login` sets one up, or set a variable such as ANTHROPIC_API_KEY; `brynhild api \
+         providers` lists all, `brynhild demo` needs none",
     )
 }

@@ -1,6 +1,7 @@
 //! Flags, environment, configuration and project of one run, and the directories that follow from
 //! them. Nothing here is created lazily; see [`crate::assemble::assembly`].
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -10,11 +11,13 @@ use config::load::{LayerFile, Loaded, OnMistake, Sources};
 use config::origin::Layer;
 use config::settings::{self, Config};
 use contract::policy::Mode;
+use contract::secret::Secret;
 use files::private;
 use plugins::claude::AgentFile;
 use serde::Serialize;
 use sessions::conversation_log;
 use sessions::store::Store;
+use setup::key_store::KeyStore;
 use trust::project::ProjectTrust;
 use tui::theme::Depth;
 
@@ -36,6 +39,9 @@ pub(crate) struct RunContext {
     pub(crate) loaded: Loaded,
     /// The user's trust in the project's files.
     pub(crate) trust: ProjectTrust,
+    /// Keys that `brynhild login` stored, by the environment variable that each stands for.
+    pub(crate) stored_keys: BTreeMap<String, Secret<String>>,
+    pub(crate) key_store_problem: Option<String>,
     /// The role that answers, if one was chosen.
     pub(crate) role: Option<ChosenRole>,
     /// The agent that answers, if a file describes it.
@@ -112,6 +118,9 @@ impl RunContext {
         for warning in &self.loaded.warnings {
             output::warning(&warning.to_string());
         }
+        if let Some(problem) = &self.key_store_problem {
+            output::warning(problem);
+        }
         self.tell_passed_over();
     }
 
@@ -180,11 +189,18 @@ impl RunContext {
         (loaded, trust): (Loaded, ProjectTrust),
         root: Result<PathBuf, NoProject>,
     ) -> Self {
+        let stored = loaded.config_dir.as_deref().map(|dir| KeyStore::new(dir).read());
+        let (stored_keys, key_store_problem) = match stored.unwrap_or_else(|| Ok(BTreeMap::new())) {
+            Ok(keys) => (keys, None),
+            Err(error) => (BTreeMap::new(), Some(error.to_string())),
+        };
         Self {
             global,
             environment,
             loaded,
             trust,
+            stored_keys,
+            key_store_problem,
             role: None,
             agent: None,
             typed: None,

@@ -24,6 +24,7 @@ impl Secrets {
         let files = assembly.loaded.env_file_variables.iter();
         let files = files.filter(|(name, _)| redact::is_secret(name));
         let files = files.map(|(_, value)| value.expose().clone());
+        let stored = assembly.stored_keys.values().map(|key| key.expose().clone());
         let instances = assembly.config().providers.instances.values();
         let credentials = instances.filter_map(|instance| instance.credentials_path.as_deref());
         // An unreadable file is reported when its key is needed.
@@ -39,7 +40,10 @@ impl Secrets {
         let keys = |values: &mut dyn Iterator<Item = String>| {
             values.filter(|value| value.len() >= SHORTEST).map(Secret::new).collect()
         };
-        Self { variables: keys(&mut own.chain(files)), configured: keys(&mut configured) }
+        Self {
+            variables: keys(&mut own.chain(files).chain(stored)),
+            configured: keys(&mut configured),
+        }
     }
 
     /// A text with `[REDACTED]` in their place.

@@ -44,7 +44,9 @@ async fn play(assembly: &Assembly, directory: &Path, model: &str, prompt: &str) 
         run.loaded.config.session.auto_save = false;
         run.loaded.config.logging.enabled = false;
         let words = Some(prompt.to_owned());
-        return Box::pin(interactive::run(Assembly::new(run), words)).await;
+        let exit = Box::pin(interactive::run(Assembly::new(run), words)).await?;
+        output::hint("`brynhild login` sets up a model of your own");
+        return Ok(exit);
     }
     let assembly = Assembly::new(run);
     output::hint(&format!(

@@ -19,6 +19,7 @@ mod example_page;
 mod faults;
 mod file_rules;
 mod friction;
+mod getting_started;
 mod git;
 mod grants;
 mod hooks;

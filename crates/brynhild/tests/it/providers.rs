@@ -38,7 +38,7 @@ pub(crate) fn project_of(kind: &str, server: &ModelServer) -> Project {
 }
 
 /// A project without a key, for which no server of this machine answers either.
-fn nothing() -> Project {
+pub(crate) fn nothing() -> Project {
     let project = project();
     let off = |name: &str| format!("  {name}: {{type: {name}, enabled: false}}\n");
     let off: String = ["ollama", "lmstudio", "vllm", "llamacpp"].map(off).concat();

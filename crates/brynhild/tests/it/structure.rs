@@ -24,6 +24,7 @@ const BUDGETS: &[(&str, usize)] = &[
     ("python-host/src", 5_500),
     ("sandbox/src", 8_000),
     ("sessions/src", 7_000),
+    ("setup/src", 1_500),
     ("tools/src", 5_000),
     ("tui/src", 15_000),
     ("trust/src", 1_750),

@@ -132,6 +132,7 @@ fn demo_on_a_terminal_shows_the_interface() {
     assert!(screen.contains("✓ Bash") || screen.contains("✓ Edit"), "{screen}");
     terminal.send("\x14q");
     assert_eq!(terminal.wait_for_end(), Some(0));
+    assert!(terminal.screen().contains("brynhild login"), "{}", terminal.screen());
     let sessions = project.brynhild(&["session", "list", "--json"]);
     assert_eq!(sessions.json(), serde_json::json!([]));
 }
