@@ -285,7 +285,9 @@ async fn decide(
     if context.settings.execution == Execution::Dry {
         journal.note(vec![judged]).await?;
         let mut settled = Settled::without_running(call, CallOutcome::Skipped, "");
-        settled.output = ToolOutput::success("[dry run - tool not executed]");
+        let verb = if ruling.decision == Decision::Allow { "run" } else { "ask" };
+        let text = format!("[dry run - tool not executed] would {verb}: {}", why(&ruling));
+        settled.output = ToolOutput::success(text);
         return Ok(settled.into());
     }
     let access = ruling.access;

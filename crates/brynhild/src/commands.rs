@@ -334,7 +334,7 @@ fn dispatch(assembly: &Assembly, command: Command) -> Outcome {
         Command::Hooks(command) => asynchronously(hooks::run(assembly, &command)),
         Command::Agents(_) => contributions::agents(assembly),
         Command::Skill(command) => contributions::skill(assembly, &command),
-        Command::Rules(_) => contributions::rules(assembly),
+        Command::Rules(command) => contributions::rules(assembly, &command),
         Command::Profile(command) => contributions::profile(assembly, &command),
         Command::Policy(command) => asynchronously(permissions::policy(assembly, &command)),
         Command::Permissions { command } => asynchronously(permissions::run(assembly, command)),

@@ -53,6 +53,11 @@ fn parse(mut words: Vec<OsString>) -> Result<Cli, clap::Error> {
         ErrorKind::DisplayHelp => {
             Err(Cli::documented().try_get_matches_from(&words).err().unwrap_or(error))
         }
+        // A group of commands that has a list shows it.
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            words.push("list".into());
+            Cli::try_parse_from(&words).map_err(|_| error)
+        }
         _ => Err(error),
     })
 }

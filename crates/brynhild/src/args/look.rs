@@ -146,11 +146,14 @@ pub(crate) enum ToolsCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LogsCommand {
-    /// List conversation logs, newest first
+    /// List the conversation logs of this project, newest first
     List {
         /// Maximum number of entries
         #[arg(short = 'n', long, default_value_t = 20)]
         limit: usize,
+        /// Include other projects, and sessions that were not saved
+        #[arg(long)]
+        all: bool,
     },
     /// Print a log (default: the newest)
     View {

@@ -15,8 +15,8 @@ pub(crate) enum SessionCommand {
     },
     /// Print a session
     Show {
-        /// An ID, a unique prefix of it, or `last`
-        id: String,
+        /// An ID, a unique prefix of it, or `last`; default: the newest in this directory
+        id: Option<String>,
     },
     /// Rename a session
     Rename {
@@ -162,6 +162,8 @@ pub(crate) enum SkillCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RulesCommand {
+    /// List the files of rules that apply here
+    List,
     /// Print the rules and the files they come from
     Show,
 }
@@ -285,7 +287,7 @@ pub(crate) enum SandboxCommand {
         #[arg(last = true, required = true)]
         command: Vec<OsString>,
     },
-    /// Check which sandbox works on this machine
+    /// Check which sandbox works on this machine; `--verbose` describes all of them
     Doctor,
 }
 

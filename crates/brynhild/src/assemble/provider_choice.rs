@@ -154,6 +154,15 @@ pub(crate) async fn ask_plugins(assembly: &Assembly) -> Result<(), Problem> {
     Ok(())
 }
 
+/// The provider that would answer, as far as that is known without asking a server.
+pub(crate) fn expected(assembly: &Assembly) -> Option<Candidate> {
+    let providers = &assembly.config().providers;
+    let configured = assembly.is_configured(&["providers", "default"]);
+    let name = assembly.global.provider.as_ref().or(configured.then_some(&providers.default));
+    let is_wanted = |it: &Candidate| name.map_or(ready(it).is_some(), |name| it.name == *name);
+    candidates(assembly).into_iter().find(is_wanted)
+}
+
 /// Chooses. Asks local servers only if nothing else was found.
 pub(crate) async fn choose(assembly: &Assembly) -> Result<Choice, Problem> {
     ask_plugins(assembly).await?;

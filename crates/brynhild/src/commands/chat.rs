@@ -140,7 +140,13 @@ fn own_view(
 ) -> Box<dyn View> {
     match assembly.format() {
         OutputFormat::Text if args.output_schema.is_some() => Box::new(Quiet::new(assembly)),
-        _ => view(assembly, assembly.global.verbose, opened.storage, prompt),
+        OutputFormat::Json => {
+            let candidate = &opened.answering.choice.candidate;
+            let instance = Some((candidate.vendor().name.clone(), candidate.name.clone()));
+            Box::new(Json { prompt, instance })
+        }
+        // A dry run is about its calls.
+        _ => view(assembly, assembly.global.verbose || args.dry_run, opened.storage, prompt),
     }
 }
 
@@ -238,7 +244,7 @@ pub(crate) fn view(
     prompt: Value,
 ) -> Box<dyn View> {
     match assembly.format() {
-        OutputFormat::Json => Box::new(Json { prompt }),
+        OutputFormat::Json => Box::new(Json { prompt, instance: None }),
         OutputFormat::StreamJson => Box::new(StreamJson::new()),
         OutputFormat::Text => {
             let behavior = &assembly.config().behavior;

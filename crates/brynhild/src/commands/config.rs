@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::args::{ConfigCommand, Global, OutputFormat};
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::provider_choice::{self, Candidate, Choice, Key};
+use crate::assemble::provider_choice::{self, Choice, Key};
 use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
@@ -84,9 +84,11 @@ fn overview(assembly: &Assembly) -> Outcome {
     let dir = assembly.loaded.config_dir.as_deref();
     let shown = |path: &std::path::Path| Value::from(path.display().to_string());
     let no_home = || Value::from("none: set HOME or BRYNHILD_CONFIG_DIR");
+    let none = || "none: run `brynhild login`".to_owned();
+    let provider = provider_choice::expected(assembly).map_or_else(none, |it| it.name);
     let root = assembly.root().map_or_else(|wide| wide.error.to_string().into(), shown);
     let rows: [(&str, Value); 9] = [
-        ("Provider", config.providers.default.as_str().into()),
+        ("Provider", provider.into()),
         ("Model", model(assembly).into()),
         ("API Key", key(assembly).into()),
         ("Mode", assembly.mode().as_str().into()),
@@ -107,24 +109,21 @@ fn overview(assembly: &Assembly) -> Outcome {
 fn model(assembly: &Assembly) -> String {
     let config = assembly.config();
     let chosen = |candidate| Choice { candidate, reason: String::new() };
-    let model = named(assembly)
+    let model = provider_choice::expected(assembly)
         .map(chosen)
         .and_then(|choice| assemble::answering_model::model(assembly, &choice).ok());
     model.unwrap_or_else(|| config.models.default.clone())
 }
 
-/// The provider that the configuration names.
-fn named(assembly: &Assembly) -> Option<Candidate> {
-    let name = &assembly.config().providers.default;
-    provider_choice::candidates(assembly).into_iter().find(|it| it.name == *name)
-}
-
 fn key(assembly: &Assembly) -> String {
-    match named(assembly).map(|it| it.key) {
+    match provider_choice::expected(assembly).map(|it| it.key) {
         Some(Key::Found { place, .. }) => format!("✓ {place}"),
         Some(Key::NotNeeded) => "✓ not needed".to_owned(),
         Some(Key::Missing { variable }) => format!("✗ {variable} is not set"),
         Some(Key::Broken { problem }) => format!("✗ {problem}"),
-        None => format!("✗ there is no provider '{}'", assembly.config().providers.default),
+        None if assembly.is_configured(&["providers", "default"]) => {
+            format!("✗ there is no provider '{}'", assembly.config().providers.default)
+        }
+        None => "✗ none was found".to_owned(),
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::plugin::in_plugins;
 use super::{print_problems, text};
-use crate::args::{CommandCommand, ProfileCommand, SkillCommand};
+use crate::args::{CommandCommand, ProfileCommand, RulesCommand, SkillCommand};
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp;
@@ -155,7 +155,7 @@ async fn render(assembly: &Assembly, name: &str, words: &str) -> Outcome {
     Ok(Exit::Done)
 }
 
-pub(crate) fn rules(assembly: &Assembly) -> Outcome {
+pub(crate) fn rules(assembly: &Assembly, command: &RulesCommand) -> Outcome {
     let rules = assemble::rules(assembly, assembly.place()).rules;
     let row = |rule: &plugins::rules::RuleFile| {
         let path = rule.path.display().to_string();
@@ -163,9 +163,23 @@ pub(crate) fn rules(assembly: &Assembly) -> Outcome {
     };
     let data = json!({"rules": rules.iter().map(row).collect::<Vec<_>>()});
     if rules.is_empty() {
-        return assembly.report(&data, "No rules hold here.");
+        return assembly.report(&data, "No rules apply here.");
     }
-    assembly.report(&data, plugins::rules::prompt_block(&rules))
+    match command {
+        RulesCommand::Show => assembly.report(&data, plugins::rules::prompt_block(&rules)),
+        RulesCommand::List => {
+            let row = |rule: &plugins::rules::RuleFile| {
+                let lines = format!("{} lines", rule.text.lines().count());
+                let first = rule.text.lines().find(|line| !line.trim().is_empty());
+                [
+                    rule.path.display().to_string(),
+                    lines,
+                    head(first.unwrap_or_default(), 60).to_owned(),
+                ]
+            };
+            assembly.report(&data, table(rules.iter().map(row)))
+        }
+    }
 }
 
 pub(crate) fn profile(assembly: &Assembly, command: &ProfileCommand) -> Outcome {

@@ -1,6 +1,8 @@
 //! `logs`: lists, prints and exports conversation logs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
@@ -15,7 +17,7 @@ use crate::output;
 
 pub(crate) fn run(run: &RunContext, command: &LogsCommand) -> Outcome {
     match command {
-        LogsCommand::List { limit } => list(run, Kind::Conversation, *limit),
+        LogsCommand::List { limit, all } => list(run, Kind::Conversation, *limit, *all),
         LogsCommand::View { file, raw, summary } => view(run, file.as_deref(), *raw, *summary),
         LogsCommand::Export { file, output, title, thinking_style, no_thinking, .. } => {
             let style = if *no_thinking { ThinkingStyle::Hidden } else { *thinking_style };
@@ -24,7 +26,7 @@ pub(crate) fn run(run: &RunContext, command: &LogsCommand) -> Outcome {
             export::write_to(run, output, &text)?;
             Ok(Exit::Done)
         }
-        LogsCommand::Raw { list: true, limit, .. } => list(run, Kind::Raw, *limit),
+        LogsCommand::Raw { list: true, limit, .. } => list(run, Kind::Raw, *limit, true),
         LogsCommand::Raw { file, index, direction, summary, limit, .. } => {
             let filter =
                 ExchangeFilter { index: index.as_ref(), direction: *direction, limit: *limit };
@@ -121,20 +123,37 @@ fn locate_kind(run: &RunContext, kind: Kind, file: Option<&Path>) -> Result<Path
     Ok(conversation_log::locate(&run.log_dir(), kind, name.as_deref())?)
 }
 
-fn list(run: &RunContext, kind: Kind, limit: usize) -> Outcome {
+fn list(run: &RunContext, kind: Kind, limit: usize, all: bool) -> Outcome {
     let directory = run.log_dir();
     let mut logs = conversation_log::list(&directory, kind)?;
+    // Without a home directory no session is known.
+    if let Some(store) = run.store().ok().filter(|_| !all) {
+        let here = run.place().display().to_string();
+        let sessions = store.list()?;
+        let sessions = sessions.into_iter().filter(|session| session.cwd == here);
+        let sessions: HashSet<String> = sessions.map(|session| session.id.to_string()).collect();
+        logs.retain(|log| session_of(&log.path).is_some_and(|id| sessions.contains(&id)));
+    }
     logs.truncate(limit);
     let directory = directory.display().to_string();
     let data = json!({"logs": logs, "log_dir": directory});
     if logs.is_empty() {
-        return run.report(&data, format_args!("No logs in {directory}."));
+        let hint = if all { "" } else { " of this project; `--all` lists the others" };
+        return run.report(&data, format_args!("No logs in {directory}{hint}."));
     }
     let lines = logs.iter().map(|log| {
         let modified = log.modified.0.strftime("%Y-%m-%d %H:%M:%S");
         format!("{modified}  {} bytes  {}\n", log.size, log.name)
     });
     run.report(&data, lines.collect::<String>())
+}
+
+/// The session that a log is about, which its first line names.
+fn session_of(path: &Path) -> Option<String> {
+    let mut line = String::new();
+    BufReader::new(File::open(path).ok()?).read_line(&mut line).ok()?;
+    let line: Value = serde_json::from_str(&line).ok()?;
+    Some(line["session_id"].as_str()?.to_owned())
 }
 
 fn view(run: &RunContext, file: Option<&Path>, raw: bool, summary: bool) -> Outcome {

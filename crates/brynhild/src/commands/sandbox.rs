@@ -196,6 +196,10 @@ fn doctor(assembly: &Assembly) -> Outcome {
             "holds": holds,
             "lacks": lacks,
         }));
+        let is_shown = assembly.global.verbose || exit == Exit::Unsafe;
+        if !is_shown {
+            continue;
+        }
         lines.push(match cause {
             None if *chosen => format!("{backend}: is used"),
             None => format!("{backend}: would work"),
@@ -205,6 +209,12 @@ fn doctor(assembly: &Assembly) -> Outcome {
         lines.extend(remedy.map(|remedy| format!("  remedy: {remedy}")));
         lines.extend(holds.iter().map(|held| format!("  holds: {held}")));
         lines.extend(lacks.iter().map(|lack| format!("  lacks: {lack}")));
+    }
+    if let Some(chosen) = reports.iter().find(|report| report.chosen) {
+        let network = if assembly.config().sandbox.allow_network { "on" } else { "off" };
+        let place = assembly.place().display();
+        lines.insert(0, format!("OK: {}", chosen.backend));
+        lines.insert(1, format!("Network: {network}. Writes: {place} and /tmp."));
     }
     if exit == Exit::Unsafe {
         lines.push("Nothing can confine a process here, so no command will run.".to_owned());

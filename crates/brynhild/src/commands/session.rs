@@ -32,7 +32,9 @@ pub(crate) fn run(assembly: &Assembly, command: &SessionCommand) -> Outcome {
         SessionCommand::List { limit } => {
             list(assembly, &store, limit.unwrap_or_else(|| default_limit(assembly)))
         }
-        SessionCommand::Show { id } => show(assembly, &store, id),
+        SessionCommand::Show { id } => {
+            show(assembly, &store, summary(assembly, &store, id.as_deref())?.id.as_str())
+        }
         SessionCommand::Rename { old, new } => rename(assembly, &store, old, new),
         SessionCommand::Title { id, title } => set_title(assembly, &store, id, title),
         SessionCommand::Delete { id } => delete(assembly, &store, id),
@@ -89,10 +91,21 @@ fn list(run: &RunContext, store: &Store, limit: usize) -> Outcome {
         let line = named.and_then(|named| named.lines().next()).unwrap_or_default();
         let updated = session.updated_at.0.strftime("%Y-%m-%d %H:%M").to_string();
         let count = session.message_count.to_string();
-        [session.id.as_str(), &updated, &count, &session.model, head(line, 60)].map(str::to_owned)
+        let place = directory(run, &session.cwd);
+        [session.id.as_str(), &updated, &count, &session.model, &place, head(line, 60)]
+            .map(str::to_owned)
     };
-    let titles = ["ID", "UPDATED", "MESSAGES", "MODEL", "TITLE"];
+    let titles = ["ID", "UPDATED", "MESSAGES", "MODEL", "DIRECTORY", "TITLE"];
     run.report(&sessions, output::titled_table(titles, sessions.iter().map(row)))
+}
+
+/// A directory, with `~` for the home directory.
+fn directory(run: &RunContext, path: &str) -> String {
+    let home = run.environment.home.as_deref();
+    match home.and_then(|home| Path::new(path).strip_prefix(home).ok()) {
+        Some(below) => Path::new("~").join(below).display().to_string(),
+        None => path.to_owned(),
+    }
 }
 
 fn read<'a>(store: &'a Store, id: &str) -> Result<Export<'a>, Problem> {
@@ -193,25 +206,30 @@ fn undo_request(turns: u32, force: bool, is_dry: bool) -> UndoRequest {
     UndoRequest { turns: usize::try_from(turns).unwrap_or(usize::MAX), on_conflict, is_dry }
 }
 
-/// A session, by default the newest of this directory, with its snapshots.
-fn snapshots(
-    assembly: &Assembly,
-    store: &Store,
-    id: Option<&str>,
-) -> Result<(SessionId, SessionSnapshots), Problem> {
+/// A session, by default the newest of this directory.
+fn summary(run: &RunContext, store: &Store, id: Option<&str>) -> Result<Summary, Problem> {
     let summary = if let Some(id) = id {
         let id = store.resolve(id).map_err(|error| {
             Problem::misuse(error.to_string()).hint("`brynhild session list` shows all")
         })?;
         store.list()?.into_iter().find(|session| session.id == id)
     } else {
-        let here = assembly.root()?.display().to_string();
+        let here = run.root()?.display().to_string();
         store.list()?.into_iter().find(|session| session.cwd == here)
     };
-    let summary = summary.ok_or_else(|| {
+    summary.ok_or_else(|| {
         Problem::misuse("there is no session of this directory")
             .hint("name one: `brynhild session list` shows all")
-    })?;
+    })
+}
+
+/// A session, by default the newest of this directory, with its snapshots.
+fn snapshots(
+    assembly: &Assembly,
+    store: &Store,
+    id: Option<&str>,
+) -> Result<(SessionId, SessionSnapshots), Problem> {
+    let summary = summary(assembly, store, id)?;
     let snapshots = undo::keeper(assembly, Path::new(&summary.cwd), &summary.id)?;
     Ok((summary.id, snapshots))
 }

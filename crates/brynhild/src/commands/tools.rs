@@ -55,15 +55,35 @@ async fn list(assembly: &Assembly, whole: bool) -> Outcome {
             "source": spec.source,
         }));
         let first = spec.description.lines().next().unwrap_or_default();
-        let description = if whole { first } else { head(first, 70) };
+        let description = if whole { spec.description.clone() } else { shortened(first) };
         let mut asks = spec.requires_permission && !assemble::asks_nothing(assembly);
         if let Some(tool) = registry.get(&spec.name).filter(|_| !asks && !assembly.wants_json()) {
             asks = tool.caution(&call(&spec.name, json!({}))).await.is_some();
         }
         let asks = if asks { "asks" } else { "" };
-        rows.push([&*spec.name, asks, &*spec.source, description].map(str::to_owned));
+        rows.push([&*spec.name, asks, &*spec.source, &*description].map(str::to_owned));
     }
-    assembly.report(&data, output::table(rows))
+    if !whole {
+        return assembly.report(&data, output::table(rows));
+    }
+    let entry = |[name, asks, source, description]: [String; 4]| {
+        let description = description.replace('\n', "\n  ");
+        format!(
+            "{name} ({source}{}{asks})\n  {description}\n",
+            if asks.is_empty() { "" } else { ", " }
+        )
+    };
+    assembly.report(&data, rows.into_iter().map(entry).collect::<Vec<_>>().join("\n"))
+}
+
+/// The beginning of a line, cut between words.
+fn shortened(line: &str) -> String {
+    const WIDTH: usize = 70;
+    let cut = head(line, WIDTH);
+    if cut.len() == line.len() {
+        return line.to_owned();
+    }
+    format!("{}…", cut.rsplit_once(' ').map_or(cut, |(words, _)| words))
 }
 
 pub(super) fn call(name: &str, args: Value) -> ToolCall {

@@ -13,6 +13,8 @@ use crate::output;
 
 pub(crate) struct Json {
     pub(crate) prompt: Value,
+    /// Type and name of the provider's instance.
+    pub(crate) instance: Option<(String, String)>,
 }
 
 #[async_trait(?Send)]
@@ -30,7 +32,13 @@ impl View for Json {
     }
 
     fn close(&mut self, verdict: &Verdict) -> io::Result<()> {
-        output::json(&answer(verdict, &self.prompt))?;
+        let mut answer = answer(verdict, &self.prompt);
+        if let Some((_, name)) =
+            self.instance.as_ref().filter(|(kind, _)| *kind == verdict.provider)
+        {
+            answer["provider"] = name.as_str().into();
+        }
+        output::json(&answer)?;
         io::stdout().flush()
     }
 }

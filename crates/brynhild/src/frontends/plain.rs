@@ -231,8 +231,11 @@ impl Plain {
         output: &ToolOutput,
         duration_ms: u64,
     ) -> io::Result<()> {
-        let (style, mark) =
-            if output.success { (self.palette.good, "✓") } else { (self.palette.bad, "✗") };
+        let (style, mark) = match outcome {
+            CallOutcome::Skipped => (self.palette.soft, "○"),
+            _ if output.success => (self.palette.good, "✓"),
+            _ => (self.palette.bad, "✗"),
+        };
         #[expect(clippy::cast_precision_loss, reason = "shown to a tenth of a second")]
         let seconds = duration_ms as f64 / 1000.0;
         let note = match outcome {

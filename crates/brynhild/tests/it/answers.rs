@@ -93,7 +93,7 @@ fn the_json_answer_has_every_key() {
         run.success().json(),
         json!({
             "response": "It says *hello*.",
-            "provider": "openai",
+            "provider": "test",
             "model": "test-model",
             "stop_reason": "end_turn",
             "usage": {"input_tokens": 300, "output_tokens": 30, "total_tokens": 330},
@@ -162,7 +162,7 @@ fn continued_session_names_the_model() {
     let project = project_with(&server);
     project.brynhild(&["chat", "First"]).success();
     let answer = project.brynhild(&["chat", "--json", "--continue", "Second"]).success().json();
-    assert_eq!((&answer["provider"], &answer["model"]), (&json!("openai"), &json!("test-model")));
+    assert_eq!((&answer["provider"], &answer["model"]), (&json!("test"), &json!("test-model")));
     let stream = ["chat", "--output-format", "stream-json", "--continue", "Third"];
     let events = check_against_schema(project.brynhild(&stream).success());
     assert_eq!(kinds(&events)[..2], ["configured", "turn_started"]);
@@ -245,11 +245,24 @@ fn a_dry_run_names_calls_and_runs_none() {
     ]);
     let project = project_with(&server);
     let answer = project.brynhild(&["chat", "--json", "--dry-run", "Go"]).success().json();
-    assert_eq!(answer["tool_results"][0]["output"], "[dry run - tool not executed]");
+    let output = answer["tool_results"][0]["output"].as_str().unwrap();
+    assert!(output.starts_with("[dry run - tool not executed] would run: "), "{output}");
     assert_eq!(answer["tool_results"][0]["outcome"], "skipped");
     assert!(!project.path().join("made.txt").exists());
     let told = server.chats()[1].text.clone();
     assert!(told.contains("[dry run - tool not executed]"), "{told}");
+}
+
+#[test]
+fn dry_run_prints_calls_and_decisions() {
+    let server = ModelServer::start([
+        Reply::calls([("Bash", json!({"command": "git reset --hard"}))]),
+        Reply::text("Would do."),
+    ]);
+    let run = project_with(&server).brynhild(&["chat", "--dry-run", "Go"]);
+    assert_eq!(run.success().stdout, "Would do.\n");
+    assert!(run.stderr.contains("● Bash(command: git reset --hard)"), "{run}");
+    assert!(run.stderr.contains("○ Bash dry run") && run.stderr.contains("would ask: "), "{run}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The command line: flags, misuse, help, and the commands that only look.
 
 mod directories;
+mod lists;
 mod misuse;
 mod prompts;
 mod queries;

@@ -48,10 +48,8 @@ fn misspelled_command_gets_a_suggestion() {
 #[test]
 fn missing_and_conflicting_arguments_are_misuse() {
     for line in [
-        "tools",
         "tools schema",
         "tools exec",
-        "session show",
         "session rename a",
         "sandbox run",
         "models search",

@@ -139,7 +139,7 @@ fn skills_are_listed_shown_and_checked() {
 #[test]
 fn rules_and_profiles_are_shown() {
     let project = project();
-    assert_eq!(run(&project, "rules show").stdout, "No rules hold here.\n");
+    assert_eq!(run(&project, "rules show").stdout, "No rules apply here.\n");
     project.file("AGENTS.md", "Be kind.\n");
     assert!(run(&project, "rules show").stdout.contains("Be kind."));
     let rules = run(&project, "rules show --json").json();
@@ -161,6 +161,9 @@ fn the_sandbox_is_examined_and_runs_a_command() {
     let project = project();
     project.file("a.txt", "mango\n");
     let doctor = run(&project, "sandbox doctor");
+    assert!(doctor.success().stdout.starts_with("OK: "), "{doctor}");
+    assert_eq!(doctor.stdout.lines().count(), 2, "{doctor}");
+    let doctor = run(&project, "sandbox doctor --verbose");
     doctor.success();
     assert!(doctor.stdout.contains("bubblewrap: ") && doctor.stdout.contains("landlock: "));
     let backends = run(&project, "sandbox doctor --json").json();

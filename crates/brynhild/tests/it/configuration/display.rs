@@ -173,8 +173,8 @@ fn overview_shows_the_main_settings() {
     let run = project.brynhild(&["config"]);
     run.success();
     let expected = format!(
-        "Provider: openrouter\nModel: openai/gpt-oss-120b\nAPI Key: ✗ OPENROUTER_API_KEY is not \
-         set\nMode: normal\nMax Tokens: 8192\nMax Tool Rounds: 500\nProject Root: {}\nConfig Dir: \
+        "Provider: none: run `brynhild login`\nModel: openai/gpt-oss-120b\nAPI Key: ✗ none was \
+         found\nMode: normal\nMax Tokens: 8192\nMax Tool Rounds: 500\nProject Root: {}\nConfig Dir: \
          {}\nSessions Dir: {}\n",
         project.path().display(),
         project.config_directory().display(),
@@ -184,4 +184,7 @@ fn overview_shows_the_main_settings() {
     let run = project.command(&["config", "--json"]).env("OPENROUTER_API_KEY", "k").run();
     assert_eq!(run.json()["max_tokens"], 8192);
     assert_eq!(run.json()["api_key"], "✓ OPENROUTER_API_KEY");
+    let run = project.command(&["config", "--json"]).env("OPENAI_API_KEY", "k").run();
+    assert_eq!(run.json()["provider"], "openai");
+    assert_eq!(run.json()["api_key"], "✓ OPENAI_API_KEY");
 }

@@ -44,7 +44,7 @@ fn json_answer_names_model_and_usage() {
             let run = project_of(kind, &server).brynhild(&args);
             let answer = run.success().json();
             assert_eq!(answer["response"], "done", "{kind} {way:?}");
-            assert_eq!(answer["provider"], kind, "the type, not the name of the instance");
+            assert_eq!(answer["provider"], "test", "the name of the instance");
             assert_eq!(answer["model"], "test-model");
             assert_eq!(answer["stop_reason"], "end_turn", "{kind} {way:?}");
             assert_eq!(
