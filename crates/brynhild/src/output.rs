@@ -2,99 +2,20 @@
 
 pub(crate) mod question;
 pub(crate) mod status_line;
-pub(crate) mod style;
 
 use std::borrow::Cow;
-use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
 
 use contract::text::{escaped, is_hidden, visible};
-use serde::Serialize;
-
-pub(crate) fn line(text: impl Display) -> io::Result<()> {
-    writeln!(io::stdout().lock(), "{text}")
-}
-
-/// Prints text with hidden characters made [`visible`]; nothing if there is none.
-pub(crate) fn text(text: impl Display) -> io::Result<()> {
-    match visible(text.to_string().trim_end()) {
-        text if text.is_empty() => Ok(()),
-        text => line(text),
-    }
-}
-
-pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
-    line(quiet(&serde_json::to_string_pretty(value)?))
-}
-
-/// Escapes characters in JSON that could control a terminal or deceive a reader; the value stays
-/// the same.
-pub(crate) fn quiet(json: &str) -> Cow<'_, str> {
-    let is_loud = |c: char| is_hidden(c) && !c.is_ascii_whitespace();
-    if !json.contains(is_loud) {
-        return Cow::Borrowed(json);
-    }
-    let mut quiet = String::with_capacity(json.len() + 16);
-    for c in json.chars() {
-        if is_loud(c) {
-            // Such characters are in strings only, where JSON allows this escape.
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                let _ = write!(quiet, "\\u{unit:04x}");
-            }
-        } else {
-            quiet.push(c);
-        }
-    }
-    Cow::Owned(quiet)
-}
+pub(crate) use line_ui::output::{
+    EscapingWriter, error, fields, hint, json, line, note, plugin, quiet, table, text,
+    titled_table, warning,
+};
+pub(crate) use line_ui::style;
 
 /// An answer with control characters made visible. As prose it keeps joiners of letters and emoji.
 pub(crate) fn answer(text: &str) -> Cow<'_, str> {
     escaped(text, plugins::hidden::places(text))
-}
-
-/// A writer that escapes text: [`quiet`] for JSON, [`visible`] for prose.
-pub(crate) struct EscapingWriter<W>(pub(crate) W, pub(crate) fn(&str) -> Cow<'_, str>);
-
-impl<W: io::Write> io::Write for EscapingWriter<W> {
-    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        // Text is written in pieces that are valid UTF-8.
-        let text = std::str::from_utf8(piece).map_err(io::Error::other)?;
-        self.0.write_all(self.1(text).as_bytes())?;
-        Ok(piece.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
-    }
-}
-
-/// Writes a line to standard error.
-pub(crate) fn note(text: &str) {
-    // A closed standard error is ignored.
-    let _ = writeln!(io::stderr().lock(), "{}", visible(text));
-}
-
-pub(crate) fn warning(text: &str) {
-    about("warning", text);
-}
-
-pub(crate) fn hint(text: &str) {
-    about("hint", text);
-}
-
-pub(crate) fn error(text: &str) {
-    about("error", text);
-}
-
-/// Prints a line on the progress of a run.
-pub(crate) fn progress(text: &str) {
-    // A closed standard error is ignored.
-    let _ = writeln!(io::stderr().lock(), "{}", visible(text));
-}
-
-pub(crate) fn plugin(name: &str, text: &str) {
-    about(&format!("plugin {name}"), text);
 }
 
 /// Prints an error in the command line, or the help.
@@ -106,49 +27,4 @@ pub(crate) fn usage(error: &clap::Error) {
     } else {
         error.print()
     };
-}
-
-fn about(kind: &str, text: &str) {
-    // A closed standard error is ignored.
-    let _ = writeln!(io::stderr().lock(), "{kind}: {}", visible(text));
-}
-
-/// Aligns rows of cells in columns.
-pub(crate) fn table<R>(rows: impl IntoIterator<Item = R>) -> String
-where
-    R: IntoIterator<Item: Into<String>>,
-{
-    use unicode_width::UnicodeWidthStr;
-    let cells = |row: R| row.into_iter().map(Into::into).collect();
-    let rows: Vec<Vec<String>> = rows.into_iter().map(cells).collect();
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for row in &rows {
-        let begin = text.len();
-        for (cell, width) in row.iter().zip(&widths) {
-            text.push_str(&visible(cell));
-            text.extend(std::iter::repeat_n(' ', width.saturating_sub(cell.width()) + 2));
-        }
-        text.truncate(begin + text[begin..].trim_end().len());
-        text.push('\n');
-    }
-    text
-}
-
-/// A [`table`] with a heading.
-pub(crate) fn titled_table<const N: usize>(
-    titles: [&str; N],
-    rows: impl IntoIterator<Item = [String; N]>,
-) -> String {
-    table([titles.map(str::to_owned)].into_iter().chain(rows))
-}
-
-/// One line for each field that has a value.
-pub(crate) fn fields<'a>(fields: impl IntoIterator<Item = (&'a str, String)>) -> String {
-    let line = |(name, value): (&str, String)| format!("{name}: {value}\n");
-    fields.into_iter().filter(|(_, value)| !value.is_empty()).map(line).collect()
 }

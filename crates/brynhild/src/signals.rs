@@ -2,6 +2,7 @@
 
 use std::io;
 
+use async_trait::async_trait;
 use futures::FutureExt;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -48,5 +49,12 @@ impl Signals {
             _ = self.quit.recv() => Exit::Quit,
             _ = futures::future::select_all(others) => Exit::Terminated,
         }
+    }
+}
+
+#[async_trait]
+impl line_ui::turn::Signals for Signals {
+    async fn next(&mut self) -> Exit {
+        Self::next(self).await
     }
 }

@@ -12,8 +12,8 @@ use crate::assemble::assembly::Assembly;
 use crate::assemble::role::{OpenRole, stores};
 use crate::assemble::run_context::RunContext;
 use crate::exit::{Outcome, Problem};
-use crate::frontends::tee::Approvals;
 use crate::output;
+use line_ui::tee::Approvals;
 
 /// Pauses a run at calls that the role wants approved.
 pub(super) fn of_role(role: &OpenRole, decided: Vec<(String, Value, bool)>) -> Approvals {

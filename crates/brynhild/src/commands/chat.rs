@@ -9,11 +9,15 @@ use agent::conversation::Conversation;
 use contract::event::{Input, Level};
 use contract::id::{SessionId, Timestamp};
 use contract::skill::Skill;
+use line_ui::json::Json;
+use line_ui::plain::{Options, Plain};
+use line_ui::stream_json::StreamJson;
+use line_ui::tee::{LeveledLog, LogLevel, Tee};
+use line_ui::verdict::Verdict;
 use plugins::commands::SESSION;
 use serde_json::Value;
 use sessions::conversation_log::ConversationLog;
 use sessions::snapshots::SessionSnapshots;
-use tui::prose::Voice;
 
 use crate::args::{ChatArgs, OutputFormat};
 use crate::assemble;
@@ -27,13 +31,7 @@ use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice::{self, ChosenSession, SessionStorage};
 use crate::assemble::setup::{self, BackgroundServices, Setup};
 use crate::exit::{Exit, Outcome, Problem};
-use crate::frontends::json::Json;
-use crate::frontends::plain::{Options, Plain};
-use crate::frontends::quiet::Quiet;
 use crate::frontends::slash::{self, Once};
-use crate::frontends::stream_json::StreamJson;
-use crate::frontends::tee::{LeveledLog, LogLevel, Tee};
-use crate::frontends::verdict::Verdict;
 use crate::frontends::{self, View};
 use crate::output;
 use crate::output::style::Palette;
@@ -139,7 +137,7 @@ fn own_view(
     prompt: Value,
 ) -> Box<dyn View> {
     match assembly.format() {
-        OutputFormat::Text if args.output_schema.is_some() => Box::new(Quiet::new(assembly)),
+        OutputFormat::Text if args.output_schema.is_some() => Box::new(frontends::quiet(assembly)),
         OutputFormat::Json => {
             let candidate = &opened.answering.choice.candidate;
             let instance = Some((candidate.vendor().name.clone(), candidate.name.clone()));
@@ -245,27 +243,26 @@ pub(crate) fn view(
 ) -> Box<dyn View> {
     match assembly.format() {
         OutputFormat::Json => Box::new(Json { prompt, instance: None }),
-        OutputFormat::StreamJson => Box::new(StreamJson::new()),
+        OutputFormat::StreamJson => Box::new(StreamJson::default()),
         OutputFormat::Text => {
             let behavior = &assembly.config().behavior;
             let terminal = assembly.environment.terminal;
             // The cost is part of the activity, or shown alone if only that is wanted.
             let shows_activity = terminal.stdout || verbose || behavior.verbose;
-            Box::new(Plain::new(Options {
+            let options = Options {
                 is_terminal: terminal.stdout,
-                can_ask: assembly.can_ask(),
+                questions: frontends::questions(assembly),
+                approval_hint: ::mcp::approval_hint,
                 // A screen reader would read redrawn text twice.
                 can_redraw: assembly.can_redraw() && !assembly.global.plain,
-                voice: if assembly.global.plain { Voice::Spoken } else { Voice::Seen },
                 verbose: verbose || behavior.verbose,
                 show_thinking: behavior.show_thinking,
                 show_cost: assembly.global.show_cost || behavior.show_cost && shows_activity,
-                storage,
-                theme: assembly.theme(),
+                is_saved: storage == SessionStorage::Saved,
                 palette: assembly.palette(),
                 error_palette: if terminal.stderr { assembly.palette() } else { Palette::plain() },
-                project: assembly.root().ok().map(Path::to_owned),
-            }))
+            };
+            Box::new(Plain::new(options, frontends::layout::of(assembly)))
         }
     }
 }
@@ -281,7 +278,10 @@ pub(crate) fn warn_of_missing_theme(assembly: &Assembly) {
 
 /// The conversation log, unless it is off. The work goes on if it cannot be written.
 pub(crate) fn log(run: &RunContext, args: &ChatArgs) -> Result<Option<LeveledLog>, Problem> {
-    let leveled = |log| LeveledLog { log, level: log_level(run) };
+    let leveled = |mut log: ConversationLog| LeveledLog {
+        record: Box::new(move |event| log.record(event).map_err(|error| error.to_string())),
+        level: log_level(run),
+    };
     Ok(plain_log(run, args)?.map(leveled))
 }
 

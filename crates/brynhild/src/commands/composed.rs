@@ -109,7 +109,7 @@ pub(super) async fn run(assembly: &Assembly, args: &RunArgs) -> Outcome {
         Kind::Flow(_) => "flow",
         _ => "team",
     });
-    let on_end = |run: &MemberRun| output::progress(&run.line());
+    let on_end = |run: &MemberRun| output::note(&run.line());
     let sense_model = assembly.environment.variable("INITRUNNER_DEFAULT_MODEL");
     let sense_model = sense_model.map(ModelSettings::from_text);
     let host = RunHost { runner: &runner, on_end: &on_end, sense_model };

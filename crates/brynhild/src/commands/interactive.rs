@@ -25,11 +25,11 @@ use crate::assemble::session_choice::{self, SessionStorage};
 use crate::assemble::setup::Reload;
 use crate::assemble::themes;
 use crate::exit::{Exit, Outcome, Problem};
-use crate::frontends::tee::BackgroundLog;
 use crate::frontends::tui::{
     ConversationHost, Inquiries, InterfaceStore, RequestOrder, Requests, StartupHost, TurnState,
 };
 use crate::output::status_line;
+use line_ui::tee::BackgroundLog;
 
 /// Returns true if the whole screen is wanted and can be used.
 pub(crate) fn is_wanted(run: &RunContext) -> bool {

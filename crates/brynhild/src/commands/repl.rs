@@ -12,6 +12,8 @@ use contract::message::Usage;
 use contract::policy::Mode;
 use contract::text::visible;
 use initrunner::role::Interval;
+use line_ui::steering::Steering;
+use line_ui::tee::Tee;
 use serde_json::Value;
 use sessions::snapshots::{SessionSnapshots, UndoRequest};
 use tui::line::{Line, Lines};
@@ -28,10 +30,7 @@ use crate::assemble::session_choice::{self, ChosenSession, SessionStorage};
 use crate::assemble::setup::{Reload, Setup};
 use crate::assemble::undo::{self, Detail};
 use crate::exit::{Exit, Outcome, Problem};
-use crate::frontends::quiet::Quiet;
 use crate::frontends::slash::{self, Control, Expansion, Facts};
-use crate::frontends::steering::Steering;
-use crate::frontends::tee::Tee;
 use crate::frontends::tui::InterfaceStore;
 use crate::frontends::{self, View};
 use crate::output;
@@ -178,7 +177,7 @@ impl Talk<'_> {
             OpenConversation::open(assembly, &args, answering, prepare).await?;
         let json_role = opened.role.clone().filter(|_| assembly.wants_json());
         let mut view: Box<dyn View> = if json_role.is_some() {
-            Box::new(Quiet::new(assembly))
+            Box::new(frontends::quiet(assembly))
         } else {
             chat::view(assembly, assembly.global.verbose, opened.storage, Value::Null)
         };
@@ -325,7 +324,8 @@ impl Talk<'_> {
                 let text = self.attachments.put_to(text);
                 // Lines typed during a turn go to the model at its next step; piped ones wait.
                 let is_terminal = self.assembly.environment.terminal.stdin;
-                let steering = is_terminal.then(Steering::default);
+                let steering =
+                    is_terminal.then(|| Steering::new(|words| slash::parse(words).is_some()));
                 session.turn(Input::Prompt(text), steering, exit).await?;
             }
             Expansion::Show(text) => self.show(&text)?,

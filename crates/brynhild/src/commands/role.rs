@@ -10,6 +10,8 @@ use initrunner::documents::Refresh;
 use initrunner::evals::SIMULATED;
 use initrunner::final_result;
 use initrunner::role::{Finding, Severity};
+use line_ui::tee::Tee;
+use line_ui::verdict::{CallResult, Verdict};
 use serde_json::{Value, json};
 
 use super::approvals;
@@ -21,10 +23,7 @@ use crate::assemble::prompt_source;
 use crate::assemble::role::{self, OpenRole, answer};
 use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
-use crate::frontends::View;
-use crate::frontends::quiet::Quiet;
-use crate::frontends::tee::Tee;
-use crate::frontends::verdict::{CallResult, Verdict};
+use crate::frontends::{self, View};
 use crate::output;
 
 /// The role and the prompt among the arguments, in either order if `-p` is between them.
@@ -83,7 +82,7 @@ pub(super) async fn play(
     let log = super::chat::log(assembly, &chat)?;
     let has_schema = role.as_ref().is_some_and(|role| role.output.is_some());
     let mut view: Box<dyn View> = if wants_json || has_schema {
-        Box::new(Quiet::new(assembly))
+        Box::new(frontends::quiet(assembly))
     } else {
         super::chat::view(assembly, assembly.global.verbose, opened.storage, Value::Null)
     };

@@ -11,6 +11,8 @@ use contract::id::SessionId;
 use initrunner::host::{RoleConversation, RoleRun, RoleRunner};
 use initrunner::role::Role;
 use initrunner::task::RunScope;
+use line_ui::tee::{LeveledLog, Tee};
+use line_ui::verdict::Verdict;
 use plugins::hooks::Ask as _;
 use serde_json::Value;
 use tokio::sync::OnceCell;
@@ -26,9 +28,6 @@ use crate::assemble::role::{self, OpenRole};
 use crate::assemble::session_choice::SessionStorage;
 use crate::assemble::setup::BackgroundServices;
 use crate::exit::{Exit, Problem};
-use crate::frontends::quiet::Quiet;
-use crate::frontends::tee::{LeveledLog, Tee};
-use crate::frontends::verdict::Verdict;
 use crate::frontends::{self, View};
 use crate::output;
 use crate::signals::Signals;
@@ -138,7 +137,7 @@ impl OpenRun {
     ) -> Result<Self, Problem> {
         let opened = OpenConversation::open(assembly, chat, answering, |_, _| ()).await?;
         let OpenConversation { id, conversation, background, role, storage, .. } = opened.0;
-        let view = Box::new(Quiet::new(assembly));
+        let view = Box::new(frontends::quiet(assembly));
         Ok(Self { id, conversation, background, role, storage, view, log: None, last: None })
     }
 }

@@ -1,7 +1,5 @@
 //! `sandbox`: runs a command confined, and says what confinement there is.
 
-mod terminal_filter;
-
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
 use std::io::{self, Read, Write};
@@ -13,6 +11,7 @@ use contract::policy::Mode;
 use contract::sandbox::{
     Access, Channel, Child, Exit as Ended, Network, SandboxError, Spawn, Stdin,
 };
+use line_ui::terminal_filter::TerminalFilter;
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
@@ -23,7 +22,6 @@ use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::signals::Signals;
-use terminal_filter::TerminalFilter;
 
 /// A shell's exit code if a program was not found.
 const NOT_FOUND: u8 = 127;

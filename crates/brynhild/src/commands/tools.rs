@@ -9,6 +9,8 @@ use contract::id::{CallId, SessionId};
 use contract::message::ToolCall;
 use contract::text::head;
 use contract::tool::ToolSpec;
+use line_ui::stream_json::StreamJson;
+use line_ui::verdict::{CallResult, Verdict};
 use serde_json::{Value, json};
 use sessions::tool_statistics::{Metrics, ToolStatistics};
 use sessions::unsaved::Unsaved;
@@ -20,9 +22,6 @@ use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::setup::{self, Opening, Setup, ToolListing};
 use crate::exit::{Exit, Outcome, Problem};
-use crate::frontends::quiet::Quiet;
-use crate::frontends::stream_json::StreamJson;
-use crate::frontends::verdict::{CallResult, Verdict};
 use crate::frontends::{self, View};
 use crate::output;
 
@@ -119,8 +118,11 @@ async fn exec(assembly: &Assembly, name: &str, input: &str) -> Outcome {
         return Err(Problem::misuse("`--input` must be a JSON object"));
     }
     let is_stream = assembly.format() == OutputFormat::StreamJson;
-    let mut view: Box<dyn View> =
-        if is_stream { Box::new(StreamJson::new()) } else { Box::new(Quiet::new(assembly)) };
+    let mut view: Box<dyn View> = if is_stream {
+        Box::new(StreamJson::default())
+    } else {
+        Box::new(frontends::quiet(assembly))
+    };
     let verdict = call_once(assembly, call(name, args), view.as_mut()).await?;
     if !is_stream {
         show(assembly, &verdict)?;

@@ -26,7 +26,6 @@ use plugins::open_plugins::Listed;
 use sessions::snapshots::{SessionSnapshots, UndoRequest};
 use tokio::sync::OwnedMutexGuard;
 
-use super::tee::BackgroundLog;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::permissions::remembered;
@@ -38,6 +37,7 @@ use crate::exit::Problem;
 use crate::frontends::export::export_conversation;
 use crate::frontends::plugin_switch::{Switch, switch};
 use crate::frontends::slash::{self, Control, Expansion};
+use line_ui::tee::BackgroundLog;
 
 pub(crate) use inquiries::Inquiries;
 pub(crate) use store::InterfaceStore;

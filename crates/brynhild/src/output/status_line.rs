@@ -1,15 +1,12 @@
-//! Hides the status line while a server or a plugin asks on the terminal. The only state that front
-//! ends share.
+//! Questions of servers and plugins while the whole screen is in use. The only state that front ends
+//! share.
 
-use std::io::{self, Write};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ::tui::host::ReplyKind;
+pub(crate) use line_ui::status_line::StatusLinePause;
 use tokio::sync::{mpsc, oneshot};
 
-static ASKING: AtomicUsize = AtomicUsize::new(0);
-static IS_DRAWN: AtomicBool = AtomicBool::new(false);
 static SCREEN: OnceLock<mpsc::Sender<Asked>> = OnceLock::new();
 
 pub(crate) struct Asked {
@@ -18,36 +15,6 @@ pub(crate) struct Asked {
     pub(crate) wanted: ReplyKind,
     /// Gets the answer; none if the user declined.
     pub(crate) reply: oneshot::Sender<Option<String>>,
-}
-
-/// Pauses the status line until dropped.
-pub(crate) struct StatusLinePause(());
-
-impl StatusLinePause {
-    pub(crate) fn new() -> Self {
-        ASKING.fetch_add(1, Ordering::SeqCst);
-        if IS_DRAWN.swap(false, Ordering::SeqCst) {
-            let mut err = io::stderr().lock();
-            // A closed terminal has no line on it.
-            let _ = err.write_all(b"\r\x1b[K").and_then(|()| err.flush());
-        }
-        Self(())
-    }
-}
-
-impl Drop for StatusLinePause {
-    fn drop(&mut self) {
-        ASKING.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-/// Returns true while a question pauses the status line.
-pub(crate) fn is_wanted() -> bool {
-    ASKING.load(Ordering::SeqCst) > 0
-}
-
-pub(crate) fn drawn(is_drawn: bool) {
-    IS_DRAWN.store(is_drawn, Ordering::SeqCst);
 }
 
 /// Takes the screen for the interface. Returns the questions to show there; none if it was taken

@@ -1,15 +1,13 @@
 //! Text output. On a terminal: the answer as it arrives, tools and reasoning. Elsewhere: only the
 //! answer.
 
+mod nested;
+
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ::tui::prose::{Prose, Voice};
-use ::tui::text::{clipped, printed};
-use ::tui::theme::Theme;
 use async_trait::async_trait;
 use contract::event::{
     Answer, CallOutcome, Event, EventKind, Level, Outcome, Piece, Subconversation,
@@ -21,41 +19,59 @@ use contract::text::{head, one_line, visible};
 use contract::tool::{Display, ToolOutput};
 use serde_json::Value;
 
-use super::View;
-use super::nested::{self, Nesting};
-use super::verdict::Verdict;
-use crate::assemble::session_choice::SessionStorage;
 use crate::output;
-use crate::output::style::{Palette, paint};
-use crate::output::{question, status_line};
+use crate::status_line;
+use crate::style::{Palette, paint};
+use crate::verdict::Verdict;
+use crate::view::{ApprovalHint, Questions, View};
+use nested::Nesting;
 
 const OUTPUT_LINES: usize = 8;
 const FRAME: Duration = Duration::from_millis(30);
 const SPINNER: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-#[expect(clippy::struct_excessive_bools, reason = "each is a thing that is shown or not")]
-pub(crate) struct Options {
-    pub(crate) is_terminal: bool,
-    pub(crate) can_ask: bool,
-    pub(crate) can_redraw: bool,
-    pub(crate) voice: Voice,
-    /// Tools and timing are shown even without a terminal.
-    pub(crate) verbose: bool,
-    pub(crate) show_thinking: bool,
-    pub(crate) show_cost: bool,
-    pub(crate) storage: SessionStorage,
-    pub(crate) theme: Theme,
-    /// For standard output.
-    pub(crate) palette: Palette,
-    /// For standard error.
-    pub(crate) error_palette: Palette,
-    pub(crate) project: Option<PathBuf>,
+/// Lays out the Markdown text of an answer while it arrives, and other text for a terminal.
+pub trait Layout {
+    fn push(&mut self, text: &str);
+    /// The finished blocks, and the rest as a draft that the next call replaces.
+    fn redraw(&mut self, columns: usize, rows: usize) -> String;
+    /// The finished blocks.
+    fn settled(&mut self, columns: usize) -> String;
+    /// All the rest.
+    fn finish(&mut self) -> String;
+    fn has_draft(&self) -> bool;
+    /// The control sequence that erases the draft.
+    fn erase_draft(&mut self) -> String;
+    /// The output of a program without control sequences.
+    fn printed(&self, text: &str) -> String;
+    fn clipped(&self, text: &str, columns: usize) -> String;
+    /// A whole answer, for an output that is no terminal.
+    fn escaped(&self, answer: &str) -> String;
 }
 
-pub(crate) struct Plain {
+#[expect(clippy::struct_excessive_bools, reason = "each is a thing that is shown or not")]
+pub struct Options {
+    pub is_terminal: bool,
+    /// None if nobody can be asked.
+    pub questions: Option<Box<dyn Questions>>,
+    pub approval_hint: ApprovalHint,
+    pub can_redraw: bool,
+    /// Tools and timing are shown even without a terminal.
+    pub verbose: bool,
+    pub show_thinking: bool,
+    pub show_cost: bool,
+    /// True if the session can be continued.
+    pub is_saved: bool,
+    /// For standard output.
+    pub palette: Palette,
+    /// For standard error.
+    pub error_palette: Palette,
+}
+
+pub struct Plain {
     options: Options,
     palette: Palette,
-    prose: Prose,
+    layout: Box<dyn Layout>,
     /// The earliest time of the next redraw.
     next_frame: Instant,
     /// More text has arrived since the last redraw.
@@ -76,10 +92,10 @@ struct Waiting {
 }
 
 impl Plain {
-    pub(crate) fn new(options: Options) -> Self {
+    pub fn new(options: Options, layout: Box<dyn Layout>) -> Self {
         Self {
             palette: options.palette,
-            prose: Prose::new(terminal_size().0, options.theme.clone()).with(options.voice),
+            layout,
             options,
             next_frame: Instant::now(),
             running: BTreeMap::new(),
@@ -115,10 +131,10 @@ impl Plain {
     /// Erases the status line and the draft, which are drawn again.
     fn erase(&mut self) -> io::Result<()> {
         self.erase_waiting()?;
-        if self.prose.has_draft() {
+        if self.layout.has_draft() {
             self.is_stale = true;
             let mut out = io::stdout().lock();
-            out.write_all(self.prose.erase_draft().as_bytes())?;
+            out.write_all(self.layout.erase_draft().as_bytes())?;
             out.flush()?;
         }
         Ok(())
@@ -144,7 +160,7 @@ impl Plain {
         match piece {
             Piece::Text { text } => {
                 self.end_thinking()?;
-                self.prose.push(text);
+                self.layout.push(text);
                 self.is_stale = true;
                 self.relabel("writing");
             }
@@ -171,9 +187,11 @@ impl Plain {
         self.is_stale = false;
         let begun = Instant::now();
         let (columns, rows) = terminal_size();
-        self.prose.width = columns;
-        let drawn =
-            if self.options.can_redraw { self.prose.redraw(rows) } else { self.prose.settled() };
+        let drawn = if self.options.can_redraw {
+            self.layout.redraw(columns, rows)
+        } else {
+            self.layout.settled(columns)
+        };
         // A long block that is slow to draw is drawn less often.
         self.next_frame = Instant::now() + FRAME.max(begun.elapsed() * 10);
         if drawn.is_empty() {
@@ -188,7 +206,7 @@ impl Plain {
 
     /// Draws all of the answer for good.
     fn settle(&mut self) -> io::Result<()> {
-        let rendered = self.prose.finish();
+        let rendered = self.layout.finish();
         self.print(&rendered)?;
         self.is_stale = false;
         Ok(())
@@ -250,7 +268,10 @@ impl Plain {
         self.activity(&format!("{mark} {} {note}", one_line(name)))?;
         let body = match &output.display {
             Some(Display::Diff { unified, .. }) => self.diff(unified),
-            Some(Display::Image { .. }) | None => self.excerpt(&printed(&output.for_model())),
+            Some(Display::Image { .. }) | None => {
+                let text = self.layout.printed(&output.for_model());
+                self.excerpt(&text)
+            }
         };
         self.activity(&body)
     }
@@ -293,6 +314,14 @@ impl Plain {
         lines.collect::<Vec<_>>().join("\n")
     }
 
+    /// The hint for a call that `--yes` does not approve.
+    fn remedy(&self, ruling: &Ruling, source: Option<&str>, args: &Value) -> Option<String> {
+        if ruling.destructive {
+            return Some("run it in a terminal, or name the command in an allow rule".to_owned());
+        }
+        (self.options.approval_hint)(ruling, source?, args)
+    }
+
     fn notice(&mut self, level: Level, text: &str, hint: Option<&str>) -> io::Result<()> {
         self.erase()?;
         let palette = self.options.error_palette;
@@ -311,19 +340,11 @@ impl Plain {
     }
 }
 
-/// The hint for a call that `--yes` does not approve.
-fn remedy(ruling: &Ruling, source: Option<&str>, args: &Value) -> Option<String> {
-    if ruling.destructive {
-        return Some("run it in a terminal, or name the command in an allow rule".to_owned());
-    }
-    ::mcp::approval_hint(ruling, source?, args)
-}
-
 #[async_trait(?Send)]
 impl View for Plain {
     fn event(&mut self, event: &Event) -> io::Result<()> {
         if let EventKind::ToolJudged { call, source, args, ruling, .. } = &event.kind
-            && let Some(remedy) = remedy(ruling, source.as_deref(), args)
+            && let Some(remedy) = self.remedy(ruling, source.as_deref(), args)
         {
             self.remedies.insert(call.clone(), remedy);
         }
@@ -388,8 +409,8 @@ impl View for Plain {
     async fn ask(&mut self, asked: &[Arc<Event>]) -> io::Result<Vec<Answer>> {
         self.erase()?;
         self.waiting = None;
-        if self.options.can_ask {
-            return question::ask(asked, self.options.project.as_deref(), self.palette).await;
+        if let Some(questions) = &self.options.questions {
+            return questions.ask(asked).await;
         }
         for event in asked {
             let EventKind::Asked { call, tool, why, .. } = &event.kind else { continue };
@@ -419,7 +440,7 @@ impl View for Plain {
         if self.is_stale {
             self.advance()?;
         }
-        if self.options.can_ask
+        if self.options.questions.is_some()
             && self.options.can_redraw
             && let Some(waiting) = &mut self.waiting
         {
@@ -435,7 +456,7 @@ impl View for Plain {
                 let time = format!("({seconds:.0} s)");
                 // Two spaces and the frame are beside them, and the last column stays free.
                 let room = terminal_size().0.saturating_sub(time.len() + 4);
-                let line = format!("{frame} {} {time}", clipped(&what, room));
+                let line = format!("{frame} {} {time}", self.layout.clipped(&what, room));
                 let mut err = io::stderr().lock();
                 write!(err, "\r\x1b[K{}", paint(self.palette.soft, &line))?;
                 err.flush()?;
@@ -455,7 +476,7 @@ impl View for Plain {
         self.settle()?;
         self.erase()?;
         if !self.options.is_terminal && !verdict.response.is_empty() {
-            writeln!(io::stdout().lock(), "{}", output::answer(verdict.response.trim_end()))?;
+            writeln!(io::stdout().lock(), "{}", self.layout.escaped(verdict.response.trim_end()))?;
         }
         match &verdict.outcome {
             Some(Outcome::Finished(finish)) if self.shows_activity() => {
@@ -467,11 +488,10 @@ impl View for Plain {
             }
             Some(Outcome::Limited { told, .. }) => {
                 let text = format!("stopped: a limit was reached: {told}");
-                let hint = match self.options.storage {
-                    SessionStorage::Saved => {
-                        "`brynhild chat --continue \"continue\"` goes on, or raise it"
-                    }
-                    SessionStorage::Unsaved => "raise it",
+                let hint = if self.options.is_saved {
+                    "`brynhild chat --continue \"continue\"` goes on, or raise it"
+                } else {
+                    "raise it"
                 };
                 self.notice(Level::Error, &text, Some(hint))?;
             }
@@ -480,9 +500,10 @@ impl View for Plain {
                 self.notice(Level::Error, &text, Some("say what it should do instead"))?;
             }
             Some(Outcome::Cancelled) => {
-                let text = match self.options.storage {
-                    SessionStorage::Saved => "interrupted; the session is kept",
-                    SessionStorage::Unsaved => "interrupted",
+                let text = if self.options.is_saved {
+                    "interrupted; the session is kept"
+                } else {
+                    "interrupted"
                 };
                 self.notice(Level::Warning, text, None)?;
             }
@@ -497,7 +518,7 @@ impl View for Plain {
     }
 }
 
-pub(super) fn summary(call: &ToolCall) -> String {
+fn summary(call: &ToolCall) -> String {
     let args: Vec<String> = match &call.args {
         Value::Object(fields) => fields
             .iter()

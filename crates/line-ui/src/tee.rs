@@ -7,30 +7,29 @@ use async_trait::async_trait;
 use contract::event::{Answer, Event, EventKind, Level};
 use contract::id::CallId;
 use serde_json::Value;
-use sessions::conversation_log::ConversationLog;
 use tokio::task::JoinHandle;
 
-use super::View;
-use super::verdict::Verdict;
 use crate::output;
+use crate::verdict::Verdict;
+use crate::view::View;
 
-pub(crate) struct Tee<'a> {
-    pub(crate) view: &'a mut dyn View,
-    pub(crate) log: Option<LeveledLog>,
+pub struct Tee<'a> {
+    pub view: &'a mut dyn View,
+    pub log: Option<LeveledLog>,
     /// The events of a session without a log.
-    pub(crate) kept: Option<Vec<Event>>,
+    pub kept: Option<Vec<Event>>,
     /// Pauses a role's run if nobody can approve its calls.
-    pub(crate) approvals: Option<Approvals>,
+    pub approvals: Option<Approvals>,
 }
 
 /// The calls of a role that need approval each time.
-pub(crate) struct Approvals {
+pub struct Approvals {
     /// Returns true if the role wants approval of a tool's calls.
-    pub(crate) concerns: Box<dyn Fn(&str) -> bool>,
+    pub concerns: Box<dyn Fn(&str) -> bool>,
     /// Tool, arguments and decision of calls that waited in an earlier run.
-    pub(crate) decided: Vec<(String, Value, bool)>,
+    pub decided: Vec<(String, Value, bool)>,
     /// Id, tool and arguments of calls that wait now.
-    pub(crate) waiting: Vec<(CallId, String, Value)>,
+    pub waiting: Vec<(CallId, String, Value)>,
 }
 
 impl Approvals {
@@ -56,20 +55,23 @@ impl Approvals {
     }
 }
 
-pub(crate) struct LeveledLog {
-    pub(crate) log: ConversationLog,
-    pub(crate) level: LogLevel,
+/// Writes one event.
+pub type Record = Box<dyn FnMut(&Event) -> Result<(), String> + Send>;
+
+pub struct LeveledLog {
+    pub record: Record,
+    pub level: LogLevel,
 }
 
 /// Records events in a log on its own thread.
-pub(crate) struct BackgroundLog {
+pub struct BackgroundLog {
     events: mpsc::Sender<Arc<Event>>,
     writer: JoinHandle<()>,
 }
 
 /// The events in the conversation log, besides the conversation itself.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum LogLevel {
+pub enum LogLevel {
     /// Rulings and all notices.
     Everything,
     /// Notices from this level on.
@@ -91,7 +93,7 @@ impl LeveledLog {
         if !event.kind.is_kept() || !self.level.records(&event.kind) {
             return true;
         }
-        let recorded = self.log.record(event);
+        let recorded = (self.record)(event);
         if let Err(error) = &recorded {
             output::warning(&format!("the conversation log ends here: {error}"));
         }
@@ -100,7 +102,7 @@ impl LeveledLog {
 }
 
 impl BackgroundLog {
-    pub(crate) fn start(mut log: LeveledLog) -> Self {
+    pub fn start(mut log: LeveledLog) -> Self {
         let (events, queue) = mpsc::channel::<Arc<Event>>();
         let write = move || {
             // Ends with the first failure, or when the sender is dropped.
@@ -110,13 +112,13 @@ impl BackgroundLog {
     }
 
     /// Queues an event.
-    pub(crate) fn record(&self, event: &Arc<Event>) {
+    pub fn record(&self, event: &Arc<Event>) {
         // The receiver is gone if the log has failed.
         let _ = self.events.send(Arc::clone(event));
     }
 
     /// Waits until all events are recorded.
-    pub(crate) async fn close(self) {
+    pub async fn close(self) {
         drop(self.events);
         // A panic of the thread was printed already.
         let _ = self.writer.await;

@@ -8,17 +8,17 @@ use contract::id::CallId;
 use contract::text::{head, one_line};
 use contract::tool::ToolOutput;
 
-use super::plain::summary;
-use crate::output::style::{Palette, paint};
+use super::summary;
+use crate::style::{Palette, paint};
 
 const REASON: usize = 120;
 
 /// The depth of each call.
 #[derive(Default)]
-pub(crate) struct Nesting(BTreeMap<CallId, usize>);
+pub(super) struct Nesting(BTreeMap<CallId, usize>);
 
 impl Nesting {
-    pub(crate) fn line(
+    pub(super) fn line(
         &mut self,
         within: &Subconversation,
         what: &EventKind,
@@ -40,7 +40,7 @@ impl Nesting {
     }
 }
 
-pub(crate) fn doing(within: &Subconversation, what: &EventKind) -> Option<String> {
+pub(super) fn doing(within: &Subconversation, what: &EventKind) -> Option<String> {
     let agent = &within.agent;
     match what {
         EventKind::RequestSent { .. } => Some(format!("{agent}: waiting for the model")),

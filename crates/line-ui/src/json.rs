@@ -7,14 +7,14 @@ use contract::event::{Event, EventKind, Level, Outcome};
 use contract::message::ToolCall;
 use serde_json::{Value, json};
 
-use super::View;
-use super::verdict::Verdict;
 use crate::output;
+use crate::verdict::{CallResult, Verdict};
+use crate::view::{View, warn};
 
-pub(crate) struct Json {
-    pub(crate) prompt: Value,
+pub struct Json {
+    pub prompt: Value,
     /// Type and name of the provider's instance.
-    pub(crate) instance: Option<(String, String)>,
+    pub instance: Option<(String, String)>,
 }
 
 #[async_trait(?Send)]
@@ -22,7 +22,7 @@ impl View for Json {
     fn event(&mut self, event: &Event) -> io::Result<()> {
         // Errors are in the answer.
         if let EventKind::Notice { level: Level::Warning, text, .. } = &event.kind {
-            super::warn(event, text);
+            warn(event, text);
         }
         Ok(())
     }
@@ -100,7 +100,7 @@ fn answer(verdict: &Verdict, prompt: &Value) -> Value {
     object
 }
 
-pub(crate) fn result(result: &super::verdict::CallResult) -> Value {
+pub fn result(result: &CallResult) -> Value {
     let mut object = json!({
         "tool": result.tool,
         "success": result.output.success,

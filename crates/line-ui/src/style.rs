@@ -3,23 +3,23 @@
 use anstyle::{Ansi256Color, AnsiColor, Color, Style};
 
 #[derive(Clone, Copy)]
-pub(crate) struct Palette {
-    pub(crate) strong: Style,
-    pub(crate) soft: Style,
-    pub(crate) code: Style,
-    pub(crate) good: Style,
-    pub(crate) bad: Style,
-    pub(crate) caution: Style,
+pub struct Palette {
+    pub strong: Style,
+    pub soft: Style,
+    pub code: Style,
+    pub good: Style,
+    pub bad: Style,
+    pub caution: Style,
 }
 
 impl Palette {
-    pub(crate) fn plain() -> Self {
+    pub fn plain() -> Self {
         let none = Style::new();
         Self { strong: none, soft: none, code: none, good: none, bad: none, caution: none }
     }
 
     /// The styles of a theme by its name; the terminal's own colors for any other.
-    pub(crate) fn themed(theme: &str) -> Self {
+    pub fn themed(theme: &str) -> Self {
         let own = |color: AnsiColor| Style::new().fg_color(Some(Color::Ansi(color)));
         let shade = |number: u8| Style::new().fg_color(Some(Ansi256Color(number).into()));
         let [soft, code, good, bad, caution] = match theme {
@@ -38,6 +38,6 @@ impl Palette {
     }
 }
 
-pub(crate) fn paint(style: Style, text: &str) -> String {
+pub fn paint(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }

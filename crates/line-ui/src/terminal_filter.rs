@@ -12,14 +12,14 @@ const MAX_COLOR_SEQUENCE: usize = 64;
 
 /// Filters one stream. Buffers only a sequence that continues in the next piece.
 #[derive(Default)]
-pub(super) struct TerminalFilter {
+pub struct TerminalFilter {
     pending: Vec<u8>,
     is_colored: bool,
 }
 
 impl TerminalFilter {
     /// Adds a piece and returns the text that is complete.
-    pub(super) fn push(&mut self, piece: &[u8]) -> String {
+    pub fn push(&mut self, piece: &[u8]) -> String {
         self.pending.extend_from_slice(piece);
         let rest = self.pending.split_off(self.pending.len() - unfinished(&self.pending));
         let whole = mem::replace(&mut self.pending, rest);
@@ -27,7 +27,7 @@ impl TerminalFilter {
     }
 
     /// Returns the rest, and resets the color if one was left on.
-    pub(super) fn finish(&mut self) -> String {
+    pub fn finish(&mut self) -> String {
         let pending = mem::take(&mut self.pending);
         let left = self.clean(&pending);
         if mem::take(&mut self.is_colored) { left + "\x1b[0m" } else { left }

@@ -5,15 +5,15 @@ use std::io::{self, BufWriter, Stdout, Write};
 use async_trait::async_trait;
 use contract::event::Event;
 
-use super::View;
 use crate::output;
+use crate::view::View;
 
-pub(crate) struct StreamJson {
+pub struct StreamJson {
     out: BufWriter<Stdout>,
 }
 
-impl StreamJson {
-    pub(crate) fn new() -> Self {
+impl Default for StreamJson {
+    fn default() -> Self {
         Self { out: BufWriter::with_capacity(64 << 10, io::stdout()) }
     }
 }

@@ -8,41 +8,41 @@ use serde_json::Value;
 use crate::exit::Exit;
 
 #[derive(Default)]
-pub(crate) struct Verdict {
-    pub(crate) response: String,
-    pub(crate) provider: String,
-    pub(crate) model: String,
+pub struct Verdict {
+    pub response: String,
+    pub provider: String,
+    pub model: String,
     /// None if the turn never ended.
-    pub(crate) outcome: Option<Outcome>,
-    pub(crate) usage: Usage,
-    pub(crate) calls: Vec<ToolCall>,
-    pub(crate) results: Vec<CallResult>,
-    pub(crate) errors: Vec<String>,
+    pub outcome: Option<Outcome>,
+    pub usage: Usage,
+    pub calls: Vec<ToolCall>,
+    pub results: Vec<CallResult>,
+    pub errors: Vec<String>,
     /// True if a call failed.
-    pub(crate) has_failed_call: bool,
+    pub has_failed_call: bool,
     keeps_calls: bool,
     /// The outcomes of calls, also of nested conversations.
     endings: Vec<CallOutcome>,
     signal: Option<Exit>,
     /// True if the user interrupted twice.
-    pub(crate) is_forced: bool,
+    pub is_forced: bool,
 }
 
-pub(crate) struct CallResult {
-    pub(crate) tool: String,
-    pub(crate) id: String,
-    pub(crate) outcome: CallOutcome,
-    pub(crate) output: ToolOutput,
+pub struct CallResult {
+    pub tool: String,
+    pub id: String,
+    pub outcome: CallOutcome,
+    pub output: ToolOutput,
 }
 
 impl Verdict {
     /// A long run has many calls, so their arguments and results are kept only if the view shows
     /// them at the end.
-    pub(crate) fn new(keeps_calls: bool) -> Self {
+    pub fn new(keeps_calls: bool) -> Self {
         Self { keeps_calls, ..Self::default() }
     }
 
-    pub(crate) fn take(&mut self, event: &Event) {
+    pub fn take(&mut self, event: &Event) {
         if let EventKind::ToolFinished { outcome, .. } = &event.kind
             && !self.endings.contains(outcome)
         {
@@ -109,16 +109,16 @@ impl Verdict {
     }
 
     /// Records a signal; returns true if it is not the first.
-    pub(crate) fn interrupt(&mut self, exit: Exit) -> bool {
+    pub fn interrupt(&mut self, exit: Exit) -> bool {
         self.is_forced = self.signal.replace(exit).is_some();
         self.is_forced
     }
 
-    pub(crate) fn is_failure(&self) -> bool {
+    pub fn is_failure(&self) -> bool {
         matches!(self.outcome, Some(Outcome::Failed { .. }) | None)
     }
 
-    pub(crate) fn stop_reason(&self) -> &str {
+    pub fn stop_reason(&self) -> &str {
         match &self.outcome {
             Some(Outcome::Answered { stop_reason }) => stop_reason.as_str(),
             Some(Outcome::Finished(_)) => "finish",
@@ -130,7 +130,7 @@ impl Verdict {
         }
     }
 
-    pub(crate) fn exit(&self) -> Exit {
+    pub fn exit(&self) -> Exit {
         if let Some(signal) = self.signal {
             return signal;
         }

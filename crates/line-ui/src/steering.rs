@@ -9,50 +9,62 @@ use std::{future, io};
 use contract::event::{Event, EventKind, MessageOrigin, NoticeTopic};
 use rustix::io::{ioctl_fionread, read};
 
-use crate::frontends::slash;
-use crate::output::status_line;
+use crate::status_line;
 
 const LOOK: Duration = Duration::from_millis(50);
 
-pub(super) enum Typed {
+pub(crate) enum Typed {
     Words(String),
     Command(String),
 }
 
 /// The lines typed in a turn, and in those that follow because of them.
-#[derive(Default)]
-pub(crate) struct Steering {
+pub struct Steering {
+    is_command: fn(&str) -> bool,
     typed: Vec<u8>,
     waiting: Vec<String>,
     /// Lines that waited when the turn was stopped, for the user to send or not.
-    pub(crate) unsent: Vec<String>,
+    pub unsent: Vec<String>,
     /// The number of lines sent without a response so far.
     owed: usize,
     /// Commands, which wait for the end of the turn.
-    pub(crate) later: VecDeque<String>,
+    pub later: VecDeque<String>,
     /// Events of the following turn that arrived with the last one's.
-    pub(super) rest: VecDeque<Arc<Event>>,
+    pub(crate) rest: VecDeque<Arc<Event>>,
 }
 
 impl Steering {
+    /// `is_command` tells commands from words for the model.
+    pub fn new(is_command: fn(&str) -> bool) -> Self {
+        Self {
+            is_command,
+            typed: Vec::new(),
+            waiting: Vec::new(),
+            unsent: Vec::new(),
+            owed: 0,
+            later: VecDeque::new(),
+            rest: VecDeque::new(),
+        }
+    }
+
     /// Returns true if a line came too late for the turn, so that another turn follows.
-    pub(crate) fn follows(&mut self) -> bool {
+    pub fn follows(&mut self) -> bool {
         let follows = self.owed > 0;
         self.owed = self.owed.saturating_sub(1);
         follows
     }
 
-    pub(super) fn hand_over(&mut self) -> Vec<String> {
+    pub(crate) fn hand_over(&mut self) -> Vec<String> {
         self.owed += self.waiting.len();
         std::mem::take(&mut self.waiting)
     }
 
     /// Keeps waiting lines unsent: they would begin another turn after the user stopped this one.
-    pub(super) fn put_back(&mut self) {
+    pub(crate) fn put_back(&mut self) {
         self.unsent.append(&mut self.waiting);
     }
 
-    pub(super) fn take(&mut self, event: &Event) {
+    pub(crate) fn take(&mut self, event: &Event) {
         let is_heard = match &event.kind {
             EventKind::Injected { origin, .. } => *origin == MessageOrigin::User,
             EventKind::Notice { topic, .. } => *topic == Some(NoticeTopic::MessageUnsent),
@@ -68,7 +80,7 @@ impl Steering {
             if words.is_empty() {
                 continue;
             }
-            if slash::parse(words).is_some() {
+            if (self.is_command)(words) {
                 self.later.push_back(words.to_owned());
                 return Ok(Typed::Command(words.to_owned()));
             }
@@ -97,7 +109,7 @@ impl Steering {
 }
 
 /// The next line; pending forever without a terminal.
-pub(super) async fn next(steering: Option<&mut Steering>) -> io::Result<Typed> {
+pub(crate) async fn next(steering: Option<&mut Steering>) -> io::Result<Typed> {
     match steering {
         Some(steering) => steering.words().await,
         None => future::pending().await,
