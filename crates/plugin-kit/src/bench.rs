@@ -42,7 +42,6 @@ pub struct BenchReport {
 }
 
 impl Figure {
-    /// The medians of some times.
     fn of_times(times: &[Duration], bare: &[Duration]) -> Self {
         Self { value: median(times).unwrap_or_default(), bare: median(bare) }
     }

@@ -23,12 +23,10 @@ pub struct Case {
     pub prompt: String,
     /// Files of the project: path and text.
     pub files: BTreeMap<String, String>,
-    /// The user's configuration.
     pub config: Value,
     pub player: Player,
     /// The role file that plays, relative to the plugin.
     pub role: Option<PathBuf>,
-    /// The agent that plays.
     pub agent: Option<String>,
     turns: Value,
     expect: Expectations,

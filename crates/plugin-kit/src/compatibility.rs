@@ -10,9 +10,7 @@ use serde_json::{Value, json};
 #[derive(Debug, Default)]
 pub struct Compatibility {
     pub name: String,
-    /// The system that it is written for.
     pub system: String,
-    /// Parts that work.
     pub works: Vec<String>,
     /// Parts that work with a restriction.
     pub partly: Vec<String>,

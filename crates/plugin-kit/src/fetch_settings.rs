@@ -1,4 +1,4 @@
-//! The files, variables and commands of programs that fetch plugins.
+//! The files and variables of programs that fetch plugins.
 
 /// Files of the home that git and npm read for addresses and credentials.
 pub const SETTINGS: [&str; 7] =
@@ -16,9 +16,3 @@ pub const VARIABLES: [&str; 10] = [
     "PIP_INDEX_URL",
     "NPM_CONFIG_REGISTRY",
 ];
-
-/// Clones `$1` into the private temporary directory, prints the commit `$2`, and packs its files. A
-/// repository in a lasting directory would be moved away by the sandbox, for its hooks and settings.
-pub const CLONE: &str = "git clone --quiet --bare -- \"$1\" /tmp/repository && \
-    git --git-dir=/tmp/repository rev-parse --verify \"$2\" && \
-    git --git-dir=/tmp/repository archive --output=files.tar \"$2\"";

@@ -12,7 +12,6 @@ use similar::TextDiff;
 
 /// Keys of events that differ from run to run.
 const VOLATILE: [&str; 4] = ["seq", "session", "at", "record"];
-/// Lines around a difference.
 const CONTEXT: usize = 1;
 
 /// The events as lines. Calls are numbered, and paths are replaced by names: `replaced` has pairs

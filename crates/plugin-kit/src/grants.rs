@@ -1,6 +1,14 @@
 //! Grants of the sandbox as JSON: what a plugin or server may use beyond the least.
 
+use std::io;
+use std::path::PathBuf;
+
+use files::private::{self, Durability};
+use files::yaml::{self, tree::Node};
 use serde_json::{Map, Value, json};
+
+use crate::config_edit;
+use crate::host::{Host, HostError as _};
 
 /// The kinds that are lists of texts.
 const LISTS: [&str; 4] = ["read", "write", "env", "exec"];
@@ -51,6 +59,78 @@ pub fn lines(grants: &Value) -> Vec<String> {
         grants[kind] == true || grants[kind].as_array().is_some_and(|items| !items.is_empty())
     });
     asked.map(|kind| words(kind, &grants[kind])).collect()
+}
+
+pub enum Change {
+    Add(Value),
+    /// Nothing is granted, which is a decision too.
+    TakeBack,
+}
+
+/// A plugin or server whose grants change.
+pub struct Receiver<'a> {
+    /// `plugin` or `server`.
+    pub kind: &'static str,
+    pub name: &'a str,
+    /// The key in the configuration.
+    pub path: Vec<&'a str>,
+    /// The grants if the configuration has none.
+    pub other: Value,
+}
+
+impl Receiver<'_> {
+    /// Writes the change into the user's configuration, after a yes.
+    pub fn change<H: Host>(&self, host: &H, change: &Change) -> Result<(), H::Error> {
+        let Self { kind, name, path, other } = self;
+        let file = file(host);
+        let cannot = |error: io::Error| {
+            H::Error::failed(format!("cannot write {}: {error}", file.display()))
+        };
+        let wrong = |why: String| H::Error::failed(format!("{}: {why}", file.display()));
+        let _lock = private::lock(&file).map_err(cannot)?;
+        let text = String::from_utf8(private::read(&file)?.unwrap_or_default());
+        let text = text.map_err(|error| H::Error::failed(error.to_string()))?;
+        let tree = yaml::parse(&text, yaml::Options::default())
+            .map_err(|error| H::Error::failed(error.to_string()))?;
+        let current = tree.find(path).map_or_else(|| other.clone(), Node::to_value);
+        let (grants, question) = match change {
+            Change::TakeBack => (json!({}), format!("Grant {kind} {name} nothing?")),
+            Change::Add(more) => {
+                let asked = lines(more);
+                if asked.is_empty() {
+                    let hint = "name what to grant: `--network`, `--host`, `--read`, `--write`, \
+                                `--env`, `--exec`";
+                    return Err(H::Error::misuse(format!("{kind} {name} requests nothing"))
+                        .hint(hint.to_owned()));
+                }
+                let question =
+                    format!("{kind} {name} may then:\n  {}\nGrant it?", asked.join("\n  "));
+                (merged(&current, more), question)
+            }
+        };
+        let is_changed = current != grants;
+        if is_changed {
+            let edited =
+                config_edit::set(&text, path, &grants).map_err(|error| wrong(error.to_string()))?;
+            if !host.confirm(&question)? {
+                return Err(H::Error::declined("nothing was granted".to_owned())
+                    .hint("pass `--yes` to grant it without a question".to_owned()));
+            }
+            private::replace(&file, edited.as_bytes(), Durability::Synced).map_err(cannot)?;
+            let detail = format!("{kind} {name}: {}", config_edit::flow(&grants));
+            host.note("access granted", &detail);
+        }
+        let words = if is_changed { "written to" } else { "already in" };
+        let line = format!("{}: {}", path.join("."), config_edit::flow(&grants));
+        let data = json!({"name": name, "granted": grants, "changed": is_changed, "file": file});
+        Ok(host.report(&data, &format!("`{line}` is {words} {}", file.display()))?)
+    }
+}
+
+/// The user's configuration; its target if it is a symlink of the user.
+fn file(host: &impl Host) -> PathBuf {
+    let file = host.config_dir().join("config.yaml");
+    file.canonicalize().unwrap_or(file)
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ const PARTS: [&str; 7] =
 
 /// The name of what a directory holds, and its place below the directory of the configuration.
 /// An error says that it holds nothing that can be installed.
-pub fn recognize(directory: &Path, fallback: &str) -> Result<(String, PathBuf), String> {
+pub(crate) fn recognize(directory: &Path, fallback: &str) -> Result<(String, PathBuf), String> {
     let named = |name: String, parent: &str| {
         if !is_name(&name) {
             return Err(format!("{name:?} cannot name a directory: use letters, digits, - and _"));

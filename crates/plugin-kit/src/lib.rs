@@ -1,4 +1,4 @@
-//! The kit for authors of plugins: beginnings of plugins, and tests of them. Does not load or run a
+//! Beginnings and tests of plugins for their authors, and their installation. Does not load or run a
 //! plugin; the binary does, and passes in the results.
 
 pub mod bench;
@@ -11,10 +11,12 @@ pub mod example;
 pub mod fetch_settings;
 pub mod golden;
 pub mod grants;
-pub mod installable;
+pub mod host;
+pub mod install;
+mod installable;
 pub mod lock;
 pub mod marketplace;
-pub mod python_package;
+mod python_package;
 pub mod report;
 pub mod source;
 pub mod template;

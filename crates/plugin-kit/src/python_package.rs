@@ -6,7 +6,7 @@ use crate::content::{self, Content};
 use crate::source::is_name;
 
 /// The name of a package without its version, extras and directory; none if it is not a name.
-pub fn name(package: &str) -> Option<String> {
+pub(crate) fn name(package: &str) -> Option<String> {
     let end = package.find(['<', '>', '=', '!', '~', '[', ';', '@']).unwrap_or(package.len());
     let name = package[..end].trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let is_wheel = Path::new(name).extension().is_some_and(|it| it == "whl");
@@ -15,13 +15,13 @@ pub fn name(package: &str) -> Option<String> {
 }
 
 /// The version of a package in lines of `NAME==VERSION`.
-pub fn version(packages: &[String], name: &str) -> Option<String> {
+pub(crate) fn version(packages: &[String], name: &str) -> Option<String> {
     let mut all = packages.iter().filter_map(|line| line.split_once("=="));
     let is_same = |found: &str| found.to_lowercase().replace('_', "-") == name;
     all.find(|(found, _)| is_same(found)).map(|(_, version)| version.to_owned())
 }
 
-pub fn hash(packages: &[String]) -> String {
+pub(crate) fn hash(packages: &[String]) -> String {
     let content: Content =
         packages.iter().map(|line| (PathBuf::from(line), String::new())).collect();
     content::hash(&content)

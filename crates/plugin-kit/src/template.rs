@@ -4,7 +4,6 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// The placeholder of the name of the plugin.
 const NAME_PLACEHOLDER: &str = "__NAME__";
 /// The placeholder of the name as a Python identifier.
 const IDENTIFIER_PLACEHOLDER: &str = "__IDENT__";
@@ -202,7 +201,6 @@ fn filled(text: &str, name: &str) -> String {
     text.replace(NAME_PLACEHOLDER, name).replace(IDENTIFIER_PLACEHOLDER, &name.replace('-', "_"))
 }
 
-/// A word for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+~".contains(c);
     if word.chars().all(is_plain) {

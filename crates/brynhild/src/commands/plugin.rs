@@ -3,10 +3,8 @@
 mod bench;
 mod check;
 pub(crate) mod dev;
-mod fetch;
-mod install;
+pub(super) mod host;
 mod new;
-mod packages;
 mod parts;
 mod servers;
 mod testing;
@@ -14,6 +12,9 @@ mod testing;
 use std::path::{Path, PathBuf};
 
 use contract::text::head;
+use host::KitHost;
+use plugin_kit::host::Host as _;
+use plugin_kit::install;
 use plugins::manifest::{self, Validation};
 use plugins::open_plugins::Listed;
 use plugins::plugin::{Place, Plugin, PluginState, ReportLine};
@@ -23,7 +24,7 @@ use serde_json::{Map, Value, json};
 use tools::tool_search;
 
 use super::{grant, print_problems, role, text};
-use crate::args::{Global, PluginCommand};
+use crate::args::{Global, MarketplaceCommand, PluginCommand};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp;
 use crate::assemble::plugin_env;
@@ -39,10 +40,13 @@ pub(crate) async fn run(assembly: &Assembly, command: &PluginCommand) -> Outcome
         PluginCommand::Test(args) => testing::run(assembly, args).await,
         PluginCommand::Bench { directory } => Box::pin(bench::run(assembly, directory)).await,
         PluginCommand::Dev(args) => dev::run(assembly, args).await,
-        PluginCommand::Install(args) => install::install(assembly, args).await,
-        PluginCommand::Update { name } => install::update(assembly, name.as_deref()).await,
-        PluginCommand::Remove { name } => install::remove(assembly, name),
-        PluginCommand::Marketplace(command) => install::marketplace(assembly, command).await,
+        PluginCommand::Install(_)
+        | PluginCommand::Update { .. }
+        | PluginCommand::Remove { .. }
+        | PluginCommand::Marketplace(_) => {
+            install(&KitHost::new(assembly)?, command).await?;
+            Ok(Exit::Done)
+        }
         PluginCommand::List => list(assembly, &foreign(assembly).await?),
         PluginCommand::Show { name } => {
             let foreign = foreign(assembly).await;
@@ -57,6 +61,29 @@ pub(crate) async fn run(assembly: &Assembly, command: &PluginCommand) -> Outcome
         PluginCommand::Paths => paths(assembly),
         PluginCommand::Enable { name } => switch(assembly, name, Switch::On),
         PluginCommand::Disable { name } => switch(assembly, name, Switch::Off),
+    }
+}
+
+async fn install(host: &KitHost<'_>, command: &PluginCommand) -> Result<(), Problem> {
+    match command {
+        PluginCommand::Install(args) if args.frozen => install::install_frozen(host).await,
+        PluginCommand::Install(args) => install::install(host, args.source.as_deref()).await,
+        PluginCommand::Update { name } => install::update(host, name.as_deref()).await,
+        PluginCommand::Remove { name } => install::remove(host, name),
+        PluginCommand::Marketplace(command) => match command {
+            MarketplaceCommand::Add { source } => install::add_marketplace(host, source).await,
+            MarketplaceCommand::Update { name } => {
+                install::update_marketplaces(host, name.as_deref()).await
+            }
+            MarketplaceCommand::Remove { name } => install::remove_marketplace(host, name),
+            MarketplaceCommand::List => {
+                let rows = install::listed_plugins(host)?;
+                let data = |[plugin, description, source]: &[String; 3]| json!({"plugin": plugin, "description": description, "marketplace": source});
+                let data: Vec<Value> = rows.iter().map(data).collect();
+                Ok(host.report(&data.into(), &output::table(rows))?)
+            }
+        },
+        _ => Ok(()),
     }
 }
 

@@ -45,7 +45,6 @@ impl Reference {
         Self { start: (program.to_owned(), start), echo: (program.to_owned(), echo) }
     }
 
-    /// The name of the command.
     pub(super) fn shown(&self) -> String {
         let name =
             |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();

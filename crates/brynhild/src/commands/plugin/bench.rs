@@ -56,7 +56,7 @@ async fn measure(assembly: &Assembly, root: &Path) -> Result<BenchReport, Proble
         let figures = match example::call(spec, &cases) {
             Some((args, files)) => {
                 let call = tools::call(&spec.name, args);
-                measure_tool((assembly, root), call, &files).await?
+                Box::pin(measure_tool((assembly, root), call, &files)).await?
             }
             None => Err("it has no example, and no scenario in `tests` calls it".to_owned()),
         };

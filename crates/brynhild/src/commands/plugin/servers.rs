@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ::mcp::{CatalogState, Servers};
+use plugin_kit::host::OnChange;
 use plugin_kit::lock::{self, Lock};
 
 use crate::assemble::assembly::Assembly;
@@ -11,13 +12,6 @@ use crate::assemble::run_context::RunContext;
 use crate::commands::confirmed;
 use crate::exit::{Exit, Problem};
 use crate::output;
-
-/// The treatment of a server whose tools differ from the lock file.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum OnChange {
-    Ask,
-    Refuse,
-}
 
 /// Compares the servers of a plugin with the lock file, and records the tools that the user agreed to.
 /// Without `on_change` no server is started: cached tools are recorded.

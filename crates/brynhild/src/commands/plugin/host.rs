@@ -1,0 +1,182 @@
+//! The program as the installation of plugins sees it. Programs that fetch plugins run confined, with
+//! network access: they write to one directory only.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use contract::sandbox::{Access, Channel, Limits, Network, Profile, Spawn, Stdin};
+use plugin_kit::fetch_settings::{SETTINGS, VARIABLES};
+use plugin_kit::host::{Host, HostError, Job, OnChange};
+use plugin_kit::install;
+use plugins::{entry_points, process};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::servers;
+use crate::assemble::assembly::Assembly;
+use crate::assemble::child_environment::child_environment;
+use crate::assemble::{audit, confinement, workers};
+use crate::commands::confirmed;
+use crate::exit::{Exit, Problem};
+use crate::output;
+
+const TIME: Duration = Duration::from_mins(10);
+const OUTPUT_LIMIT: usize = 1 << 20;
+
+pub(crate) struct KitHost<'a> {
+    assembly: &'a Assembly,
+    config_dir: &'a Path,
+}
+
+impl<'a> KitHost<'a> {
+    pub(crate) fn new(assembly: &'a Assembly) -> Result<Self, Problem> {
+        Ok(Self { assembly, config_dir: assembly.config_dir()? })
+    }
+}
+
+impl HostError for Problem {
+    fn misuse(text: String) -> Self {
+        Self::misuse(text)
+    }
+
+    fn failed(text: String) -> Self {
+        Self::failed(text)
+    }
+
+    fn declined(text: String) -> Self {
+        Self::new(Exit::PermissionNeeded, text)
+    }
+
+    fn hint(self, hint: String) -> Self {
+        Self { hint: Some(hint), ..self }
+    }
+}
+
+impl Host for KitHost<'_> {
+    type Error = Problem;
+    const PACKAGE_DIRECTORY: &'static str = entry_points::PLUGIN_PACKAGES;
+
+    fn config_dir(&self) -> &Path {
+        self.config_dir
+    }
+
+    fn cwd(&self) -> &Path {
+        &self.assembly.environment.cwd
+    }
+
+    fn report(&self, data: &Value, text: &str) -> io::Result<()> {
+        if self.assembly.wants_json() { output::json(data) } else { output::text(text) }
+    }
+
+    fn show(&self, text: &str) -> io::Result<()> {
+        output::text(text)
+    }
+
+    fn warn(&self, text: &str) {
+        output::warning(text);
+    }
+
+    fn hint(&self, text: &str) {
+        output::hint(text);
+    }
+
+    fn confirm(&self, question: &str) -> io::Result<bool> {
+        confirmed(self.assembly, question)
+    }
+
+    fn note(&self, action: &str, detail: &str) {
+        audit::open(self.config_dir).note_or_warn(action, detail, None);
+    }
+
+    async fn interpreter(&self) -> Result<(String, Vec<PathBuf>), Problem> {
+        let host = self.assembly.python()?.python.host();
+        Ok(match host.interpreter().await {
+            Some((program, directories)) => (program.display().to_string(), directories),
+            None => ("python3".to_owned(), Vec::new()),
+        })
+    }
+
+    async fn review_servers(
+        &self,
+        plugin: &str,
+        on_change: Option<OnChange>,
+    ) -> Result<(), Problem> {
+        servers::review(self.assembly, plugin, on_change).await
+    }
+
+    async fn run(&self, job: Job<'_>, directory: &Path) -> Result<String, Problem> {
+        let Job { name, program, args, mut read } = job;
+        let assembly = self.assembly;
+        let environment = &assembly.environment;
+        let surroundings = workers::surroundings(assembly);
+        let path = if program.contains('/') {
+            PathBuf::from(program)
+        } else {
+            surroundings.program(program).ok_or_else(|| {
+                Problem::failed(format!("the program `{program}` is not installed"))
+                    .hint(format!("install {program} and try again"))
+            })?
+        };
+        // A program outside of the system's directories finds its library beside its `bin`.
+        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+        read.extend([&path, &real].iter().filter_map(|it| Some(it.parent()?.parent()?.to_owned())));
+        read.retain(|path| {
+            path.parent().is_some() && Some(path.as_path()) != environment.home.as_deref()
+        });
+        let home = environment.home.iter();
+        read.extend(
+            home.flat_map(|home| SETTINGS.map(|it| home.join(it))).filter(|it| it.exists()),
+        );
+        let mut env = child_environment(assembly);
+        for name in VARIABLES {
+            if let Some(value) = environment.variable(name) {
+                env.insert(name.to_owned(), value.to_owned());
+            }
+        }
+        env.insert("GIT_TERMINAL_PROMPT".to_owned(), "0".to_owned());
+        if let Some(agent) = environment.variable("SSH_AUTH_SOCK") {
+            read.push(agent.into());
+        }
+        // It works on no project.
+        let nothing = install::scratch(self)?;
+        let profile = Profile {
+            workspace: nothing.path().to_owned(),
+            access: Access::ReadOnly,
+            read,
+            write: Vec::new(),
+            own: vec![directory.to_owned()],
+            fixed: Vec::new(),
+            network: Network::Host,
+            env,
+            limits: Limits::default(),
+        };
+        let spawn = Spawn {
+            program: path,
+            args: args.into_iter().map(Into::into).collect(),
+            cwd: directory.to_owned(),
+            stdin: Stdin::Null,
+            channel: Channel::None,
+            env: BTreeMap::new(),
+            home: None,
+        };
+        let failed = |why: String| Problem::failed(format!("{name} failed: {why}"));
+        let child = confinement::sandbox(assembly)?.start(&spawn, &profile);
+        let child = child.map_err(|error| failed(error.to_string()))?;
+        let limits = process::Limits {
+            output: OUTPUT_LIMIT,
+            deadline: Some(Instant::now() + TIME),
+            cancel: None,
+        };
+        let ended =
+            process::run(child, &[], limits).await.map_err(|error| failed(error.to_string()))?;
+        match ended.end {
+            process::End::Exited(0) => Ok(ended.stdout.text),
+            process::End::Exited(_) => Err(failed(ended.stderr.text.trim().to_owned())),
+            process::End::Late | process::End::Cancelled => {
+                Err(failed(format!("it did not end within {} minutes", TIME.as_secs() / 60)))
+            }
+        }
+    }
+}
