@@ -35,14 +35,14 @@ use std::io::{self, BufRead as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
+use args::{
+    ChatArgs, Cli, Command, CommandCommand, ConfigCommand, Global, McpCommand, MemoryCommand,
+    OutputFormat, PluginCommand, RunArgs, RunAudit, RunFormat, SandboxCommand, ToolsCommand,
+};
 use clap::CommandFactory;
 use contract::text::{closest, visible};
 use serde_json::{Value, json};
 
-use crate::args::{
-    ChatArgs, Cli, Command, CommandCommand, ConfigCommand, Global, McpCommand, MemoryCommand,
-    OutputFormat, PluginCommand, RunArgs, RunAudit, RunFormat, SandboxCommand, ToolsCommand,
-};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::workers;

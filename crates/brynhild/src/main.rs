@@ -1,6 +1,5 @@
 //! The `brynhild` program: reads the environment, ties the crates together, runs one command.
 
-mod args;
 mod assemble;
 mod commands;
 mod environment;

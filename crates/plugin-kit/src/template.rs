@@ -11,7 +11,6 @@ const IDENTIFIER_PLACEHOLDER: &str = "__IDENT__";
 /// The beginning of a plugin of some kind.
 pub struct Template {
     pub kind: &'static str,
-    pub description: &'static str,
     files: &'static [(&'static str, &'static str)],
     /// A command that uses the plugin, with `DIR` for its directory.
     usage: &'static str,
@@ -52,7 +51,6 @@ macro_rules! files {
 pub const TEMPLATES: &[Template] = &[
     Template {
         kind: "tool",
-        description: "A tool in Python",
         files: files![
             "plugin.yaml" = "tool/plugin.yaml",
             "tools/__IDENT__.py" = "tool/tool.py",
@@ -62,7 +60,6 @@ pub const TEMPLATES: &[Template] = &[
     },
     Template {
         kind: "hook",
-        description: "A hook that checks calls before they run",
         files: files![
             "plugin.yaml" = "hook/plugin.yaml",
             "hooks.yaml" = "hook/hooks.yaml",
@@ -73,7 +70,6 @@ pub const TEMPLATES: &[Template] = &[
     },
     Template {
         kind: "command",
-        description: "A command that is typed after `/`",
         files: files![
             "plugin.yaml" = "command/plugin.yaml",
             "commands/__NAME__.md" = "command/command.md",
@@ -83,7 +79,6 @@ pub const TEMPLATES: &[Template] = &[
     },
     Template {
         kind: "skill",
-        description: "A skill, which the model reads if a task needs it",
         files: files![
             "plugin.yaml" = "skill/plugin.yaml",
             "skills/__NAME__/SKILL.md" = "skill/skill.md",
@@ -93,7 +88,6 @@ pub const TEMPLATES: &[Template] = &[
     },
     Template {
         kind: "provider",
-        description: "A model provider in Python",
         files: files![
             "plugin.yaml" = "provider/plugin.yaml",
             "providers/__IDENT__.py" = "provider/provider.py",
@@ -103,7 +97,6 @@ pub const TEMPLATES: &[Template] = &[
     },
     Template {
         kind: "agent",
-        description: "An agent that the model hands work to, as a plugin for Claude Code",
         files: files![
             ".claude-plugin/plugin.json" = "agent/plugin.json",
             "agents/__NAME__.md" = "agent/agent.md",
@@ -113,13 +106,11 @@ pub const TEMPLATES: &[Template] = &[
     },
     Template {
         kind: "chibi",
-        description: "An executable for chibi, in any language",
         files: files!["__NAME__" = "chibi/plugin.py", "tests/__NAME__.yaml" = "chibi/test.yaml"],
         usage: "brynhild --plugin-dir DIR --yes tools exec __IDENT__ --input '{\"text\": \"hello\"}'",
     },
     Template {
         kind: "lmao",
-        description: "A `tool.py` for LMAO",
         files: files![
             "tool.py" = "lmao/tool.py",
             "tests/__NAME__.yaml" = "lmao/test.yaml",
@@ -129,7 +120,6 @@ pub const TEMPLATES: &[Template] = &[
     },
     Template {
         kind: "role",
-        description: "A role for InitRunner, with its own tools",
         files: files![
             "role.yaml" = "role/role.yaml",
             "__IDENT___tools.py" = "role/tools.py",
@@ -139,13 +129,11 @@ pub const TEMPLATES: &[Template] = &[
     },
     Template {
         kind: "api",
-        description: "An HTTP interface as a tool, without code",
         files: files!["plugin.yaml" = "api/plugin.yaml", "tests/__NAME__.yaml" = "api/test.yaml",],
         usage: "brynhild --plugin-dir DIR --yes tools exec __IDENT__ --input '{\"latitude\": 52.5, \"longitude\": 13.4}'",
     },
     Template {
         kind: "mcp",
-        description: "An MCP server, as a plugin for Claude Code",
         files: files![
             ".claude-plugin/plugin.json" = "mcp/plugin.json",
             ".mcp.json" = "mcp/mcp.json",

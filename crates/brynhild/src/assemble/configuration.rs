@@ -3,13 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
+use args::Global;
 use config::load::{self, Loaded, OnMistake, Sources};
 use config::report::{ConfigError, Warning};
 use contract::policy::Mode;
 use serde_json::{Value, json};
 use trust::project::Trusted;
 
-use crate::args::Global;
 use crate::environment::Environment;
 use crate::project_root::{self, NoProject};
 

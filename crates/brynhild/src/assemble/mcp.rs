@@ -17,6 +17,7 @@ use ::mcp::{
     CatalogState, ClientRegistry, Failure, LaunchSettings, PromptCommand, Resolver, Servers,
     Settings, UserPrompt,
 };
+use args::McpScope;
 use config::origin::Layer;
 use config::redact;
 use contract::sandbox::{Limits, SandboxError};
@@ -27,7 +28,6 @@ use plugins::plugin::{PluginState, ReportLine};
 use serde_json::Value;
 use tools::tool_search::Deferral;
 
-use crate::args::McpScope;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;

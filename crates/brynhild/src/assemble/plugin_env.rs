@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use args::OutputFormat;
 use contract::policy::Mode;
 use contract::tool::Tool;
 use initrunner::role;
@@ -21,7 +22,6 @@ use plugins::problem::Problem as Fault;
 use serde_json::{Map, Value};
 use tools::tool_search;
 
-use crate::args::OutputFormat;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::subagents::{AgentList, Kind, PLAIN};

@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use args::{Global, OutputFormat};
 use config::load::{LayerFile, Loaded, OnMistake, Sources};
 use config::origin::Layer;
 use config::settings::{self, Config};
@@ -21,7 +22,6 @@ use setup::key_store::KeyStore;
 use trust::project::ProjectTrust;
 use tui::theme::Depth;
 
-use crate::args::{Global, ModeName, OutputFormat};
 use crate::assemble::configuration::{self, sources};
 use crate::assemble::role::ChosenRole;
 use crate::assemble::trust_store;
@@ -437,15 +437,4 @@ impl RunContext {
 
 fn surroundings() -> Result<Environment, Problem> {
     Environment::read().map_err(|error| Problem::misuse(format!("cannot tell where I am: {error}")))
-}
-
-impl From<ModeName> for Mode {
-    fn from(name: ModeName) -> Self {
-        match name {
-            ModeName::ReadOnly => Self::ReadOnly,
-            ModeName::Ask => Self::Ask,
-            ModeName::Normal => Self::Normal,
-            ModeName::Yolo => Self::Yolo,
-        }
-    }
 }

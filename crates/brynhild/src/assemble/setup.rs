@@ -12,6 +12,7 @@ use ::mcp::Servers;
 use agent::conversation::{Beginning, Conversation, Share};
 use agent::registry::Registry;
 use agent::settings::{Execution, Parts, Renewal, Settings};
+use args::ChatArgs;
 use contract::hook::Hook;
 use contract::jobs::Jobs;
 use contract::log::Log;
@@ -26,7 +27,6 @@ use python_host::{Host, Missing};
 use sessions::snapshots::SessionSnapshots;
 use tools::tool_search::{self, FoundTools};
 
-use crate::args::ChatArgs;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::fallback::fallback;

@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
+use args::ApiCommand;
 use providers::catalog::Wire;
 use serde_json::{Value, json};
 
 use super::text;
-use crate::args::ApiCommand;
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::provider_choice::{self, Candidate, Choice, Key};

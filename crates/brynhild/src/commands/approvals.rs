@@ -2,18 +2,18 @@
 
 use std::path::PathBuf;
 
+use args::{ApproveArgs, Global};
 use audit::runs::{AuditStore, PendingCall};
 use contract::id::{CallId, SessionId};
+use line_ui::tee::Approvals;
 use serde_json::Value;
 
 use super::role;
-use crate::args::{ApproveArgs, Global};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::role::{OpenRole, stores};
 use crate::assemble::run_context::RunContext;
 use crate::exit::{Outcome, Problem};
 use crate::output;
-use line_ui::tee::Approvals;
 
 /// Pauses a run at calls that the role wants approved.
 pub(super) fn of_role(role: &OpenRole, decided: Vec<(String, Value, bool)>) -> Approvals {

@@ -1,11 +1,11 @@
 //! `run -a`: lets a role work on a task by itself.
 
+use args::RunArgs;
 use initrunner::autonomy::{self, AutonomousRun, DryConversation, Status};
 use initrunner::host::RoleConversation as _;
 use initrunner::role::Interval;
 
 use super::role_runner::Runner;
-use crate::args::RunArgs;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::role::{self, stores};
 use crate::exit::{Exit, Outcome, Problem};

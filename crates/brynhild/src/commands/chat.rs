@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent::conversation::Conversation;
+use args::{ChatArgs, OutputFormat};
 use contract::event::{Input, Level};
 use contract::id::{SessionId, Timestamp};
 use contract::skill::Skill;
@@ -19,7 +20,6 @@ use serde_json::Value;
 use sessions::conversation_log::ConversationLog;
 use sessions::snapshots::SessionSnapshots;
 
-use crate::args::{ChatArgs, OutputFormat};
 use crate::assemble;
 use crate::assemble::answer_schema::AnswerSchema;
 use crate::assemble::answering_model::AnsweringModel;

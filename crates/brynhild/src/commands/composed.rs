@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
+use args::RunArgs;
 use initrunner::compose::{Composed, ComposedReading, Document, Kind};
 use initrunner::member_run::{MemberRun, RunHost};
 use initrunner::role::{Finding, ModelSettings, Reading, Severity};
@@ -10,7 +11,6 @@ use serde_json::json;
 
 use super::role::{self as single_role, print_findings};
 use super::role_runner::Runner;
-use crate::args::RunArgs;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::role;
 use crate::exit::{Exit, Outcome, Problem};

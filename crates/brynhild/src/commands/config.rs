@@ -1,11 +1,11 @@
 //! `config`: shows the configuration and where it comes from.
 
 use anstyle::Style;
+use args::{ConfigCommand, Global, OutputFormat};
 use config::load::LayerFile;
 use config::show::{self, Form, Provenance};
 use serde_json::{Map, Value, json};
 
-use crate::args::{ConfigCommand, Global, OutputFormat};
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::provider_choice::{self, Choice, Key};

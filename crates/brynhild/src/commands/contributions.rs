@@ -3,13 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
+use args::{CommandCommand, ProfileCommand, RulesCommand, SkillCommand};
 use contract::skill::Skill;
 use contract::text::head;
 use serde_json::{Value, json};
 
 use super::plugin::in_plugins;
 use super::{print_problems, text};
-use crate::args::{CommandCommand, ProfileCommand, RulesCommand, SkillCommand};
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp;

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use args::{ChatArgs, Global};
 use contract::event::Input;
 use plugin_kit::workspace::fresh_directory;
 use providers::script::BUNDLED;
@@ -11,7 +12,6 @@ use serde_json::Value;
 
 use super::chat::{self, OpenConversation};
 use super::interactive;
-use crate::args::{ChatArgs, Global};
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use args::TestArgs;
 use contract::id::Timestamp;
 use files::private::{self, Durability};
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -9,7 +10,6 @@ use initrunner::evals::{self, Assertion, Case, CaseResult, Suite};
 use initrunner::host::{RoleRun, RoleRunner as _};
 
 use super::role_runner::Runner;
-use crate::args::TestArgs;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::role;
 use crate::exit::{Exit, Outcome, Problem};

@@ -1,12 +1,12 @@
 //! `plugin grant` and `mcp grant`: write grants into the user's configuration, after a yes.
 
+use args::{GrantArgs, McpScope};
 use contract::text::closest;
 use files::private;
 use plugin_kit::grants::{Change, Receiver};
 use serde_json::{Value, json};
 
 use super::plugin::host::KitHost;
-use crate::args::{GrantArgs, McpScope};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::{mcp, plugin_env};
 use crate::exit::{Exit, Outcome, Problem};

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use args::HooksCommand;
 use contract::text::head;
 use plugins::claude::ListedHandler;
 use plugins::hooks::{Event, Ledger, Listed, Loaded, Pretended};
@@ -10,7 +11,6 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{print_problems, text};
-use crate::args::HooksCommand;
 use crate::assemble;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;

@@ -7,7 +7,9 @@ use std::time::Instant;
 
 use ::trust::review::{Review, TITLE};
 use ::trust::store::Decision;
+use args::{ChatArgs, Global, OutputFormat};
 use contract::event::{Event, Level};
+use line_ui::tee::BackgroundLog;
 use tui::host::{Leave, Request, Stop};
 use tui::keymap::Action;
 use tui::message::Effect;
@@ -17,7 +19,6 @@ use tui::{App, Link, Screen, ScreenOptions, Settings};
 
 use super::chat::{self, OpenConversation};
 use super::{repl, trust};
-use crate::args::{ChatArgs, Global, OutputFormat};
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
@@ -29,7 +30,6 @@ use crate::frontends::tui::{
     ConversationHost, Inquiries, InterfaceStore, RequestOrder, Requests, StartupHost, TurnState,
 };
 use crate::output::status_line;
-use line_ui::tee::BackgroundLog;
 
 /// Returns true if the whole screen is wanted and can be used.
 pub(crate) fn is_wanted(run: &RunContext) -> bool {

@@ -5,11 +5,12 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
+use args::{Direction, Indexes, LogsCommand, ThinkingStyle};
 use serde_json::{Map, Value, json};
 use sessions::conversation_log::{self, Kind};
 
+use super::session::thinking;
 use super::text;
-use crate::args::{Direction, Indexes, LogsCommand, ThinkingStyle};
 use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::export;
@@ -22,7 +23,7 @@ pub(crate) fn run(run: &RunContext, command: &LogsCommand) -> Outcome {
         LogsCommand::Export { file, output, title, thinking_style, no_thinking, .. } => {
             let style = if *no_thinking { ThinkingStyle::Hidden } else { *thinking_style };
             let (lines, _) = conversation_log::read(&locate(run, file.as_deref())?)?;
-            let text = conversation_log::markdown(&lines, title.as_deref(), style.into());
+            let text = conversation_log::markdown(&lines, title.as_deref(), thinking(style));
             export::write_to(run, output, &text)?;
             Ok(Exit::Done)
         }

@@ -14,6 +14,7 @@ use ::mcp::config::{
     ConfigProblem, EditError, FileKind, ProblemKind, Scope, ServerFile, Source, unpinned_package,
 };
 use ::mcp::{ApprovedChanges, CatalogState, ServerStatus, serve, tool_name};
+use args::{McpAddArgs, McpCommand, McpScope};
 use contract::secret::Secret;
 use contract::text::visible;
 use plugins::env::home_relative;
@@ -21,7 +22,6 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::grant;
-use crate::args::{McpAddArgs, McpCommand, McpScope};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::audit;
 use crate::assemble::mcp::{self, problem};

@@ -3,11 +3,11 @@
 use std::io::Write;
 use std::path::Path;
 
+use args::{ClearedPart, MemoryCommand, MemoryKind};
 use initrunner::memory::{Kind, Memory, MemoryFilter, MemoryStore};
 use serde_json::{Value, json};
 
 use super::confirmed;
-use crate::args::{ClearedPart, MemoryCommand, MemoryKind};
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::named_file;

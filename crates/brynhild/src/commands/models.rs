@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
+use args::{ModelOrder, ModelsCommand};
 use config::settings::{Binding, RegisteredModel};
 use contract::provider::Model;
 use serde_json::{Value, json};
 
-use crate::args::{ModelOrder, ModelsCommand};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::model_list::offered;
 use crate::assemble::run_context::RunContext;

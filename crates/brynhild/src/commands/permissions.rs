@@ -6,13 +6,13 @@ use std::io::Write as _;
 use ::audit::decisions::Entry;
 use ::audit::runs::{self, RunFilter};
 use ::tui::masks::unmasked;
+use args::{AuditCommand, AuditExportArgs, PermissionsCommand, PolicyCommand};
 use contract::policy::{Decision, Reason, Ruling};
 use contract::sandbox::Access;
 use contract::tool::Plan;
 use serde_json::{Value, json};
 
 use super::json_input;
-use crate::args::{AuditCommand, AuditExportArgs, PermissionsCommand, PolicyCommand};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::audit;
 use crate::assemble::named_file;

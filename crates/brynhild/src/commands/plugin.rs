@@ -11,6 +11,7 @@ mod testing;
 
 use std::path::{Path, PathBuf};
 
+use args::{Global, MarketplaceCommand, PluginCommand};
 use contract::text::head;
 use host::KitHost;
 use plugin_kit::host::Host as _;
@@ -24,7 +25,6 @@ use serde_json::{Map, Value, json};
 use tools::tool_search;
 
 use super::{grant, print_problems, role, text};
-use crate::args::{Global, MarketplaceCommand, PluginCommand};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp;
 use crate::assemble::plugin_env;

@@ -7,6 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
+use args::{ChatArgs, OutputFormat};
 use contract::event::{Direction, EventKind, Input};
 use contract::message::Usage;
 use contract::policy::Mode;
@@ -19,7 +20,6 @@ use sessions::snapshots::{SessionSnapshots, UndoRequest};
 use tui::line::{Line, Lines};
 
 use super::chat::{self, OpenConversation};
-use crate::args::{ChatArgs, OutputFormat};
 use crate::assemble;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;

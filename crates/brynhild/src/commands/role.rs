@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use args::{ChatArgs, Global, RunArgs};
 use contract::event::Input;
 use initrunner::documents::Refresh;
 use initrunner::evals::SIMULATED;
@@ -16,7 +17,6 @@ use serde_json::{Value, json};
 
 use super::approvals;
 use super::chat::OpenConversation;
-use crate::args::{ChatArgs, Global, RunArgs};
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::prompt_source;

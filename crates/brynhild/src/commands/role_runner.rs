@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agent::conversation::Conversation;
+use args::ChatArgs;
 use async_trait::async_trait;
 use contract::event::Input;
 use contract::id::SessionId;
@@ -19,7 +20,6 @@ use tokio::sync::OnceCell;
 
 use super::chat::OpenConversation;
 use super::role::RoleResult;
-use crate::args::ChatArgs;
 use crate::assemble;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;

@@ -6,6 +6,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use args::{SandboxCommand, SandboxProfile};
 use clap::ValueEnum;
 use contract::policy::Mode;
 use contract::sandbox::{
@@ -16,7 +17,6 @@ use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
-use crate::args::{SandboxCommand, SandboxProfile};
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;

@@ -4,12 +4,12 @@
 use std::io;
 use std::path::Path;
 
+use args::{Cli, Global, OutputFormat};
 use clap::CommandFactory as _;
 use clap_complete::Shell;
 use contract::event::Event;
 use serde_json::json;
 
-use crate::args::{Cli, Global, OutputFormat};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 

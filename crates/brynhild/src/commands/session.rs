@@ -4,6 +4,7 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use args::{ExportFormat, SessionCommand, ThinkingStyle};
 use contract::event::{Direction, Event, EventKind};
 use contract::id::{Seq, SessionId, Timestamp};
 use contract::log::Log;
@@ -17,7 +18,6 @@ use sessions::store::{Opened, Store};
 use sessions::summary::Summary;
 
 use super::confirmed;
-use crate::args::{ExportFormat, SessionCommand, ThinkingStyle};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice;
@@ -40,7 +40,7 @@ pub(crate) fn run(assembly: &Assembly, command: &SessionCommand) -> Outcome {
         SessionCommand::Delete { id } => delete(assembly, &store, id),
         SessionCommand::Export { id, format, output, thinking_style } => {
             let format = if assembly.wants_json() { ExportFormat::Json } else { *format };
-            export((assembly, &store), id, format, output, (*thinking_style).into())
+            export((assembly, &store), id, format, output, thinking(*thinking_style))
         }
         SessionCommand::Undo { id, turns, dry_run, force } => {
             let request = undo_request(*turns, *force, *dry_run);
@@ -60,14 +60,12 @@ pub(crate) fn run(assembly: &Assembly, command: &SessionCommand) -> Outcome {
     }
 }
 
-impl From<ThinkingStyle> for Thinking {
-    fn from(style: ThinkingStyle) -> Self {
-        match style {
-            ThinkingStyle::Collapsible => Self::Collapsible,
-            ThinkingStyle::Full => Self::Full,
-            ThinkingStyle::Summary => Self::Summary,
-            ThinkingStyle::Hidden => Self::Hidden,
-        }
+pub(super) fn thinking(style: ThinkingStyle) -> Thinking {
+    match style {
+        ThinkingStyle::Collapsible => Thinking::Collapsible,
+        ThinkingStyle::Full => Thinking::Full,
+        ThinkingStyle::Summary => Thinking::Summary,
+        ThinkingStyle::Hidden => Thinking::Hidden,
     }
 }
 

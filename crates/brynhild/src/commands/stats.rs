@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use args::{StatsArgs, StatsOrder};
 use contract::id::Timestamp;
 use contract::tool::ToolSpec;
 use serde_json::{Value, json};
 use sessions::statistics::{Figures, SessionFigures, Spent, Used};
 use tools::tool_search;
 
-use crate::args::{StatsArgs, StatsOrder};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::pricing;
 use crate::assemble::setup::{self, ToolListing};

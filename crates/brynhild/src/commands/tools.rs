@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use agent::conversation::{Beginning, Share};
+use args::{OutputFormat, ToolsCommand};
 use contract::event::Input;
 use contract::id::{CallId, SessionId};
 use contract::message::ToolCall;
@@ -16,7 +17,6 @@ use sessions::tool_statistics::{Metrics, ToolStatistics};
 use sessions::unsaved::Unsaved;
 
 use super::json_input;
-use crate::args::{OutputFormat, ToolsCommand};
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;

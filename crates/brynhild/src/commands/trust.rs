@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use args::TrustArgs;
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use trust::review::{Detail, QUESTION, Review};
 use trust::store::{Decision, Record, Store};
 
-use crate::args::TrustArgs;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::trust_store;
 use crate::exit::{Exit, Outcome, Problem};
@@ -255,7 +255,7 @@ pub(crate) fn settled(run: RunContext) -> Result<RunContext, Problem> {
 
 /// Returns true if the user is to be asked.
 pub(crate) fn is_asked(run: &RunContext) -> bool {
-    let is_text = run.format() == crate::args::OutputFormat::Text;
+    let is_text = run.format() == args::OutputFormat::Text;
     let is_open = run.trust.is_open() && !run.global.print;
     let asks = is_text && run.can_ask() && is_open;
     asks && !run.global.require_trust && run.config_dir().is_ok()

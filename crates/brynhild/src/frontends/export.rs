@@ -3,12 +3,12 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use args::ExportFormat;
 use contract::event::Event;
 use contract::id::SessionId;
 use sessions::error::Error;
 use sessions::export::{Export, ExportError, Thinking};
 
-use crate::args::ExportFormat;
 use crate::assemble::named_file;
 use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;

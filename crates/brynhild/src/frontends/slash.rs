@@ -8,6 +8,7 @@ mod shown;
 use std::path::{Path, PathBuf};
 
 use ::mcp::PromptCommand;
+use args::OutputFormat;
 use config::redact;
 use contract::event::Direction;
 use contract::id::SessionId;
@@ -23,7 +24,6 @@ use python_host::Missing;
 use serde_json::json;
 use sessions::snapshots::OnConflict;
 
-use crate::args::OutputFormat;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::permissions::remembered;
 use crate::assemble::run_context::RunContext;

@@ -21,6 +21,7 @@ use contract::id::SessionId;
 use contract::message::Usage;
 use contract::policy::Mode;
 use contract::sandbox::Network;
+use line_ui::tee::BackgroundLog;
 use plugins::dialects;
 use plugins::open_plugins::Listed;
 use sessions::snapshots::{SessionSnapshots, UndoRequest};
@@ -37,7 +38,6 @@ use crate::exit::Problem;
 use crate::frontends::export::export_conversation;
 use crate::frontends::plugin_switch::{Switch, switch};
 use crate::frontends::slash::{self, Control, Expansion};
-use line_ui::tee::BackgroundLog;
 
 pub(crate) use inquiries::Inquiries;
 pub(crate) use store::InterfaceStore;

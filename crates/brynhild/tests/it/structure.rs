@@ -12,6 +12,7 @@ const TEST_NAME_LENGTH: usize = 60;
 /// The largest number of production lines in some directories of `crates/`.
 const BUDGETS: &[(&str, usize)] = &[
     ("agent/src", 6_400),
+    ("args/src", 1_750),
     ("config/src", 3_500),
     ("files/src", 1_650),
     ("initrunner/src", 13_000),

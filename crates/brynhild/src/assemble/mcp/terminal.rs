@@ -2,9 +2,9 @@
 
 use ::mcp::frontend::{DialogInput, Frontend};
 use ::tui::host::ReplyKind;
+use args::OutputFormat;
 use async_trait::async_trait;
 
-use crate::args::OutputFormat;
 use crate::assemble::run_context::RunContext;
 use crate::output;
 use crate::output::question;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use args::OutputFormat;
 use contract::sandbox::ChannelEnds;
 use futures::stream;
 use plugins::chibi::Console;
@@ -20,7 +21,6 @@ use tokio_util::io::StreamReader;
 use tui::host::ReplyKind;
 use tui::line::Echo;
 
-use crate::args::OutputFormat;
 use crate::assemble::assembly::Assembly;
 use crate::output::status_line::{self, StatusLinePause};
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use args::RunAudit;
 use async_trait::async_trait;
 use audit::runs::{AuditStore, AuditedRuns, RunSource};
 use contract::hook::{Hook, HookContext, HookError, HookReply, Moment, WordsVerdict};
@@ -13,7 +14,6 @@ use initrunner::role::{Interval, Role};
 use initrunner::store::StoreHome;
 
 use super::reach::came_with_project;
-use crate::args::RunAudit;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;

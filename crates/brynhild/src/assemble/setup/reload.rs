@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use agent::settings::{Change, Renewal, Renewed};
+use args::Global;
 use async_trait::async_trait;
 use contract::event::{EventKind, Level};
 use contract::policy::Approvals;
@@ -14,7 +15,6 @@ use python_host::Host;
 
 use super::fingerprint::{Fingerprint, Places};
 use super::{Audience, SetupInputs, ToolsAndHooks};
-use crate::args::Global;
 use crate::assemble::assembly::{Assembly, SharedServices};
 use crate::assemble::role::{self, OpenRole};
 use crate::assemble::run_context::RunContext;

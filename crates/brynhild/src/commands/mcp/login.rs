@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use ::mcp::config::{Address, Transport};
 use ::mcp::oauth::{self, Client, ClientAuthentication, IdentityProvider, SigningKey};
+use args::McpLoginArgs;
 use contract::secret::Secret;
 use serde_json::Value;
 
 use super::token;
-use crate::args::McpLoginArgs;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp::{self, problem};
 use crate::assemble::run_context::RunContext;

@@ -11,6 +11,7 @@ use agent::conversation::Conversation;
 use agent::registry::Registry;
 use agent::session::Listeners;
 use agent::settings::{Renewal, Renewed};
+use args::Global;
 use async_trait::async_trait;
 use contract::event::{Event, EventKind, Input, Level};
 use contract::hook::{Hook, HookContext};
@@ -21,7 +22,6 @@ use plugins::commands::Command;
 use sessions::unsaved::Unsaved;
 use tokio::sync::mpsc;
 
-use crate::args::Global;
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::fallback::fallback;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
+use args::Global;
 use contract::message::ToolCall;
 use contract::tool::BUILTIN;
 use plugin_kit::bench::measurement::{Measurement, ROUNDS};
@@ -15,7 +16,6 @@ use plugin_kit::example;
 use plugin_kit::workspace::Workspace;
 
 use super::testing::{Recording, plugin_directory, role_file, stage};
-use crate::args::Global;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::confinement::confinement;
 use crate::assemble::setup::{Offer, Setup};

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use args::Global;
 use initrunner::role::Severity;
 use plugin_kit::compatibility::{Compatibility, explain_missing};
 use plugin_kit::workspace::Workspace;
@@ -12,7 +13,6 @@ use serde_json::{Value, json};
 
 use super::testing::{role_file, stage};
 use super::{Examined, examine};
-use crate::args::Global;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::role;
 use crate::exit::{Exit, Outcome, Problem};

@@ -3,12 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
+use args::{Global, PluginDevArgs};
 use files::changes::ChangeTracker;
 use plugin_kit::dev::wait_for_change;
 use serde_json::Value;
 
 use super::testing::{plugin_directory, role_file};
-use crate::args::{Global, PluginDevArgs};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice::SessionStorage;

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use args::PluginNewArgs;
 use plugin_kit::template::TEMPLATES;
 use serde_json::json;
 
-use crate::args::PluginNewArgs;
 use crate::assemble::run_context::RunContext;
 use crate::exit::{Outcome, Problem};
 
@@ -23,4 +23,15 @@ pub(super) fn run(run: &RunContext, args: &PluginNewArgs) -> Outcome {
     let commands = next.iter().map(|command| format!("    {command}\n"));
     let text = files.chain(["\nNext:\n".to_owned()]).chain(commands).collect::<String>();
     run.report(&json!({"name": name, "kind": args.kind, "files": written, "next": next}), text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_plugin_has_a_template() {
+        let kinds: Vec<&str> = args::PLUGIN_KINDS.iter().map(|(kind, _)| *kind).collect();
+        assert_eq!(kinds, TEMPLATES.iter().map(|it| it.kind).collect::<Vec<_>>());
+    }
 }

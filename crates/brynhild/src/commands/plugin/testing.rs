@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use agent::registry::Registry;
+use args::{ChatArgs, Global, PluginTestArgs};
 use async_trait::async_trait;
 use contract::event::{Event, Input};
 use contract::tool::BUILTIN;
@@ -18,7 +19,6 @@ use plugin_kit::{example, golden};
 use plugins::manifest;
 
 use super::{Examined, examine, ignored};
-use crate::args::{ChatArgs, Global, PluginTestArgs};
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::named_file;

@@ -6,48 +6,48 @@ use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Args, Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
-pub(crate) struct RunArgs {
+pub struct RunArgs {
     /// A role, team, flow or group: the file or its directory
-    pub(crate) role: PathBuf,
+    pub role: PathBuf,
     /// The prompt (default: standard input)
-    pub(crate) prompt: Vec<String>,
+    pub prompt: Vec<String>,
     /// Same as the positional prompt
     #[arg(long = "prompt", value_name = "PROMPT")]
-    pub(crate) prompt_option: Option<String>,
+    pub prompt_option: Option<String>,
     /// Continue as a conversation, line by line
     #[arg(short = 'i', long)]
-    pub(crate) interactive: bool,
+    pub interactive: bool,
     /// Work autonomously until the task is done or a limit is reached
     #[arg(short = 'a', long, conflicts_with = "interactive")]
-    pub(crate) autonomous: bool,
+    pub autonomous: bool,
     /// Maximum number of iterations
     #[arg(long, value_name = "N", requires = "autonomous", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) max_iterations: Option<u32>,
+    pub max_iterations: Option<u32>,
     /// Check the role without asking a model
     #[arg(long)]
-    pub(crate) dry_run: bool,
+    pub dry_run: bool,
     /// A value for `{{NAME}}` in the role's prompt
     #[arg(long, value_name = "NAME=VALUE")]
-    pub(crate) var: Vec<String>,
+    pub var: Vec<String>,
     /// Record the run in this database
     #[arg(long, value_name = "FILE", conflicts_with = "no_audit")]
-    pub(crate) audit_db: Option<PathBuf>,
+    pub audit_db: Option<PathBuf>,
     /// Do not record the run; it cannot be paused for approval
     #[arg(long)]
-    pub(crate) no_audit: bool,
+    pub no_audit: bool,
     /// Run this agent of a group
     #[arg(long, value_name = "NAME", conflicts_with = "sense")]
-    pub(crate) agent: Option<String>,
+    pub agent: Option<String>,
     /// Choose the agent of a group by the prompt
     #[arg(long)]
-    pub(crate) sense: bool,
+    pub sense: bool,
     /// The output format
     #[arg(short = 'f', long, value_name = "FORMAT")]
-    pub(crate) format: Option<RunFormat>,
+    pub format: Option<RunFormat>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RunFormat {
+pub enum RunFormat {
     /// Formatted text
     Auto,
     /// One JSON object
@@ -59,28 +59,28 @@ pub(crate) enum RunFormat {
 }
 
 #[derive(Args, Clone, Debug)]
-pub(crate) struct TestArgs {
+pub struct TestArgs {
     /// The role file or directory, or a suite with a `role` key
-    pub(crate) role: PathBuf,
+    pub role: PathBuf,
     /// The suite file (`kind: TestSuite`)
     #[arg(short = 's', long, value_name = "SUITE")]
-    pub(crate) suite: Option<PathBuf>,
+    pub suite: Option<PathBuf>,
     /// Check the role and the suite without asking a model
     #[arg(long)]
-    pub(crate) dry_run: bool,
+    pub dry_run: bool,
     /// Run only the cases with this tag
     #[arg(long)]
-    pub(crate) tag: Option<String>,
+    pub tag: Option<String>,
     /// Number of cases to run in parallel
     #[arg(short = 'j', long, value_name = "N", default_value_t = 1)]
-    pub(crate) jobs: usize,
+    pub jobs: usize,
     /// Write the results to a JSON file
     #[arg(short = 'o', long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
+    pub output: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum MemoryCommand {
+pub enum MemoryCommand {
     /// List memories, newest first
     List {
         /// The role file or its directory
@@ -132,7 +132,7 @@ pub(crate) enum MemoryCommand {
 }
 
 impl MemoryCommand {
-    pub(crate) fn role(&self) -> &Path {
+    pub fn role(&self) -> &Path {
         match self {
             Self::List { role, .. }
             | Self::Clear { role, .. }
@@ -144,14 +144,14 @@ impl MemoryCommand {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum MemoryKind {
+pub enum MemoryKind {
     Semantic,
     Episodic,
     Procedural,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ClearedPart {
+pub enum ClearedPart {
     Sessions,
     Memories,
     All,
@@ -159,7 +159,7 @@ pub(crate) enum ClearedPart {
 
 /// The database that records the runs of roles.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum RunAudit {
+pub enum RunAudit {
     /// `audit.db` in InitRunner's home directory.
     #[default]
     Usual,
@@ -168,7 +168,7 @@ pub(crate) enum RunAudit {
 }
 
 impl RunArgs {
-    pub(crate) fn run_audit(&self) -> RunAudit {
+    pub fn run_audit(&self) -> RunAudit {
         match &self.audit_db {
             _ if self.no_audit => RunAudit::Off,
             Some(file) => RunAudit::File(file.clone()),
@@ -179,19 +179,19 @@ impl RunArgs {
 
 #[derive(Args, Clone, Debug)]
 #[command(group = clap::ArgGroup::new("calls").required(true))]
-pub(crate) struct ApproveArgs {
+pub struct ApproveArgs {
     /// The run ID from `pending`
-    pub(crate) run_id: String,
+    pub run_id: String,
     /// Decide all waiting calls
     #[arg(long, group = "calls")]
-    pub(crate) all: bool,
+    pub all: bool,
     /// Decide this call; the others of the run are denied
     #[arg(long, value_name = "ID", group = "calls")]
-    pub(crate) tool_call_id: Option<String>,
+    pub tool_call_id: Option<String>,
     /// Deny instead of approving
     #[arg(long)]
-    pub(crate) deny: bool,
+    pub deny: bool,
     /// The name to record with the decision
     #[arg(long, value_name = "NAME", default_value = "cli")]
-    pub(crate) resolved_by: String,
+    pub resolved_by: String,
 }

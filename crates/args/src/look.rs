@@ -9,7 +9,7 @@ use clap::{Subcommand, ValueEnum};
 use super::manage::ThinkingStyle;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum ConfigCommand {
+pub enum ConfigCommand {
     /// Print the configuration
     Show {
         /// Show where each value comes from
@@ -31,7 +31,7 @@ pub(crate) enum ConfigCommand {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum ApiCommand {
+pub enum ApiCommand {
     /// List providers, their state, and the default
     Providers,
     /// Test the selected provider
@@ -43,7 +43,7 @@ pub(crate) enum ApiCommand {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum ModelsCommand {
+pub enum ModelsCommand {
     /// List the models of the provider
     List {
         /// Only models that can call tools
@@ -94,7 +94,7 @@ pub(crate) enum ModelsCommand {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ModelOrder {
+pub enum ModelOrder {
     /// Cheapest first
     Cost,
     /// Largest context first
@@ -104,7 +104,7 @@ pub(crate) enum ModelOrder {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum ToolsCommand {
+pub enum ToolsCommand {
     /// List tools
     List {
         /// Print complete descriptions
@@ -145,7 +145,7 @@ pub(crate) enum ToolsCommand {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum LogsCommand {
+pub enum LogsCommand {
     /// List the conversation logs of this project, newest first
     List {
         /// Maximum number of entries
@@ -210,7 +210,7 @@ pub(crate) enum LogsCommand {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
-pub(crate) enum Direction {
+pub enum Direction {
     /// To the provider
     Request,
     /// From the provider, not streamed
@@ -222,7 +222,7 @@ pub(crate) enum Direction {
 }
 
 impl Direction {
-    pub(crate) fn as_str(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Request => "request",
             Self::Response => "response",
@@ -234,10 +234,10 @@ impl Direction {
 
 /// A choice of numbers: `0,2-4`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Indexes(Vec<RangeInclusive<usize>>);
+pub struct Indexes(Vec<RangeInclusive<usize>>);
 
 impl Indexes {
-    pub(crate) fn contains(&self, number: usize) -> bool {
+    pub fn contains(&self, number: usize) -> bool {
         self.0.iter().any(|range| range.contains(&number))
     }
 }

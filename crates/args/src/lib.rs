@@ -1,8 +1,9 @@
-//! The command line. Parsing does nothing but parse; `commands` acts on it.
+//! The command line as types. Parsing does nothing but parse; `commands` in the binary acts on it.
 
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+use contract::policy::Mode;
 
 mod chat;
 mod extend;
@@ -11,22 +12,22 @@ mod manage;
 mod mcp;
 mod role;
 
-pub(crate) use chat::ChatArgs;
-pub(crate) use extend::{
-    AgentsCommand, CommandCommand, GrantArgs, HooksCommand, MarketplaceCommand, PluginCommand,
-    PluginDevArgs, PluginInstallArgs, PluginNewArgs, PluginTestArgs,
+pub use chat::ChatArgs;
+pub use extend::{
+    AgentsCommand, CommandCommand, GrantArgs, HooksCommand, MarketplaceCommand, PLUGIN_KINDS,
+    PluginCommand, PluginDevArgs, PluginInstallArgs, PluginNewArgs, PluginTestArgs,
 };
-pub(crate) use look::{
+pub use look::{
     ApiCommand, ConfigCommand, Direction, Indexes, LogsCommand, ModelOrder, ModelsCommand,
     ToolsCommand,
 };
-pub(crate) use manage::{
+pub use manage::{
     AuditCommand, AuditExportArgs, ExportFormat, PermissionsCommand, PolicyCommand, ProfileCommand,
     RulesCommand, SandboxCommand, SandboxProfile, SessionCommand, SkillCommand, StatsArgs,
     StatsOrder, ThinkingStyle, TrustArgs,
 };
-pub(crate) use mcp::{McpAddArgs, McpCommand, McpLoginArgs, McpScope};
-pub(crate) use role::{
+pub use mcp::{McpAddArgs, McpCommand, McpLoginArgs, McpScope};
+pub use role::{
     ApproveArgs, ClearedPart, MemoryCommand, MemoryKind, RunArgs, RunAudit, RunFormat, TestArgs,
 };
 
@@ -39,117 +40,117 @@ pub(crate) use role::{
     arg_required_else_help = false,
     after_help = "No model yet? `brynhild demo` runs a whole task with a model that is built in."
 )]
-pub(crate) struct Cli {
+pub struct Cli {
     // Without a command: the prompt and the options of `chat`.
     #[command(flatten, next_help_heading = "Options of `chat`, for one answer")]
-    pub(crate) chat: ChatArgs,
+    pub chat: ChatArgs,
     #[command(flatten, next_help_heading = None)]
-    pub(crate) global: Global,
+    pub global: Global,
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
+    pub command: Option<Command>,
 }
 
 /// Flags that every command takes, before or after its name.
 #[derive(Args, Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
-pub(crate) struct Global {
+pub struct Global {
     /// Print the version
     #[arg(short = 'v', long)]
-    pub(crate) version: bool,
+    pub version: bool,
     /// Print the answer to one prompt and exit, like `chat`
     #[arg(short = 'p', long, global = true)]
-    pub(crate) print: bool,
+    pub print: bool,
     /// Work in this directory
     #[arg(long, global = true, value_name = "DIR")]
-    pub(crate) cwd: Option<PathBuf>,
+    pub cwd: Option<PathBuf>,
     /// Use the line-by-line interface instead of the full screen; each line of piped text is a prompt
     #[arg(long, global = true)]
-    pub(crate) plain: bool,
+    pub plain: bool,
     /// Use this provider or configured instance
     #[arg(long, global = true, value_name = "NAME", help_heading = MODEL)]
-    pub(crate) provider: Option<String>,
+    pub provider: Option<String>,
     /// Use this model or alias
     #[arg(long, global = true, value_name = "MODEL", help_heading = MODEL)]
-    pub(crate) model: Option<String>,
+    pub model: Option<String>,
     /// Use this model profile
     #[arg(long, global = true, value_name = "NAME", help_heading = MODEL)]
-    pub(crate) profile: Option<String>,
+    pub profile: Option<String>,
     /// Resume a session by ID; `last` is the newest in this directory; without a value, choose
     #[arg(long, global = true, value_name = "ID", num_args = 0..=1, default_missing_value = "", help_heading = SESSION)]
-    pub(crate) resume: Option<String>,
+    pub resume: Option<String>,
     /// Resume the newest session in this directory
     #[arg(short = 'c', long = "continue", global = true, conflicts_with = "resume", help_heading = SESSION)]
-    pub(crate) continue_last: bool,
+    pub continue_last: bool,
     /// Name the session, or resume the session with this name
     #[arg(long, global = true, value_name = "NAME", conflicts_with_all = ["resume", "continue_last"], help_heading = SESSION)]
-    pub(crate) session: Option<String>,
+    pub session: Option<String>,
     /// Continue in a copy of the resumed session
     #[arg(long, global = true, help_heading = SESSION)]
-    pub(crate) fork: bool,
+    pub fork: bool,
     /// Set the permission mode
     #[arg(long, global = true, value_name = "MODE", help_heading = PERMISSIONS)]
-    pub(crate) mode: Option<ModeName>,
+    pub mode: Option<ModeName>,
     /// Answer yes to questions; destructive commands also need an allow rule
     #[arg(short = 'y', long, global = true, help_heading = PERMISSIONS)]
-    pub(crate) yes: bool,
+    pub yes: bool,
     /// Exit with code 3 if the project contains untrusted plugins, hooks or configuration
     #[arg(long, global = true, help_heading = PERMISSIONS)]
-    pub(crate) require_trust: bool,
+    pub require_trust: bool,
     /// Read-only mode without plugins, hooks, MCP servers or project configuration; overrides all
     /// other flags
     #[arg(long, global = true, help_heading = PERMISSIONS)]
-    pub(crate) safe: bool,
+    pub safe: bool,
     /// Load the plugins of this directory for this run, and trust them
     #[arg(long, global = true, value_name = "DIR", help_heading = PERMISSIONS)]
-    pub(crate) plugin_dir: Vec<PathBuf>,
+    pub plugin_dir: Vec<PathBuf>,
     /// Run tools without a sandbox
     #[arg(long, global = true, help_heading = PERMISSIONS)]
-    pub(crate) dangerously_skip_sandbox: bool,
+    pub dangerously_skip_sandbox: bool,
     /// Same as `--mode yolo`
     #[arg(long, global = true, hide = true)]
-    pub(crate) dangerously_skip_permissions: bool,
+    pub dangerously_skip_permissions: bool,
     /// Print the answer as one JSON object
     #[arg(long, global = true, help_heading = OUTPUT)]
-    pub(crate) json: bool,
+    pub json: bool,
     /// Set the output format
     #[arg(long, global = true, value_name = "FORMAT", help_heading = OUTPUT)]
-    pub(crate) output_format: Option<OutputFormat>,
+    pub output_format: Option<OutputFormat>,
     /// Print tool calls and timing to stderr
     #[arg(long, global = true, help_heading = OUTPUT)]
-    pub(crate) verbose: bool,
+    pub verbose: bool,
     /// Show the model's reasoning
     #[arg(long, global = true, help_heading = OUTPUT)]
-    pub(crate) show_thinking: bool,
+    pub show_thinking: bool,
     /// Show tokens and cost
     #[arg(long, global = true, help_heading = OUTPUT)]
-    pub(crate) show_cost: bool,
+    pub show_cost: bool,
     /// Disable colors
     #[arg(long, global = true, help_heading = OUTPUT)]
-    pub(crate) no_color: bool,
+    pub no_color: bool,
     /// Record raw requests and replies; `brynhild logs raw` prints them
     #[arg(long, global = true, help_heading = OUTPUT)]
-    pub(crate) raw_log: bool,
+    pub raw_log: bool,
     /// Stop when the run has cost this many US dollars
     #[arg(long, global = true, value_name = "USD", value_parser = amount, help_heading = LIMITS)]
-    pub(crate) max_cost: Option<f64>,
+    pub max_cost: Option<f64>,
     /// Stop after this many input and output tokens
     #[arg(long, global = true, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..), help_heading = LIMITS)]
-    pub(crate) max_tokens: Option<u64>,
+    pub max_tokens: Option<u64>,
     /// Stop a turn after this many requests to the model
     #[arg(long, global = true, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..), help_heading = LIMITS)]
-    pub(crate) max_turns: Option<u32>,
+    pub max_turns: Option<u32>,
     /// Stop after this many seconds
     #[arg(long, global = true, value_name = "SECONDS", value_parser = amount, help_heading = LIMITS)]
-    pub(crate) timeout: Option<f64>,
+    pub timeout: Option<f64>,
     // The role file that the command names, which trusts its directory for this run.
     #[arg(skip)]
-    pub(crate) role_file: Option<PathBuf>,
+    pub role_file: Option<PathBuf>,
     // The database of a role's runs.
     #[arg(skip)]
-    pub(crate) run_audit: RunAudit,
+    pub run_audit: RunAudit,
     // True if the user agreed to work in a directory that is too wide for a project.
     #[arg(skip)]
-    pub(crate) allows_wide_root: bool,
+    pub allows_wide_root: bool,
 }
 
 const MODEL: &str = "Model";
@@ -165,7 +166,7 @@ fn amount(text: &str) -> Result<f64, String> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OutputFormat {
+pub enum OutputFormat {
     /// Plain text
     Text,
     /// One JSON object at the end
@@ -175,7 +176,7 @@ pub(crate) enum OutputFormat {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ModeName {
+pub enum ModeName {
     /// No changes; commands run in a read-only sandbox
     ReadOnly,
     /// Ask before edits and commands that are not read-only
@@ -187,7 +188,7 @@ pub(crate) enum ModeName {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub enum Command {
     /// Answer one prompt
     Chat(ChatArgs),
     /// Run an InitRunner role, team, flow or group
@@ -325,7 +326,7 @@ pub(crate) enum Command {
 
 impl Cli {
     /// The command line with help that lists shared options only for the program itself.
-    pub(crate) fn documented() -> clap::Command {
+    pub fn documented() -> clap::Command {
         fn hide_shared(command: &mut clap::Command) {
             for subcommand in command.get_subcommands_mut() {
                 let hidden =
@@ -342,7 +343,18 @@ impl Cli {
 }
 
 impl Global {
-    pub(crate) fn format(&self) -> Option<OutputFormat> {
+    pub fn format(&self) -> Option<OutputFormat> {
         if self.json { Some(OutputFormat::Json) } else { self.output_format }
+    }
+}
+
+impl From<ModeName> for Mode {
+    fn from(name: ModeName) -> Self {
+        match name {
+            ModeName::ReadOnly => Self::ReadOnly,
+            ModeName::Ask => Self::Ask,
+            ModeName::Normal => Self::Normal,
+            ModeName::Yolo => Self::Yolo,
+        }
     }
 }

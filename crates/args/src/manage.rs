@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum SessionCommand {
+pub enum SessionCommand {
     /// List sessions, newest first
     List {
         /// Maximum number of entries (default: `session.history_limit`)
@@ -98,17 +98,17 @@ pub(crate) enum SessionCommand {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct StatsArgs {
+pub struct StatsArgs {
     /// The last N days including today, in UTC
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) days: Option<u32>,
+    pub days: Option<u32>,
     /// Group by
     #[arg(long, value_name = "WHAT", default_value = "model")]
-    pub(crate) by: StatsOrder,
+    pub by: StatsOrder,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StatsOrder {
+pub enum StatsOrder {
     /// Models
     Model,
     /// Sessions
@@ -122,7 +122,7 @@ pub(crate) enum StatsOrder {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExportFormat {
+pub enum ExportFormat {
     /// Markdown
     Markdown,
     /// JSON
@@ -130,7 +130,7 @@ pub(crate) enum ExportFormat {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ThinkingStyle {
+pub enum ThinkingStyle {
     /// In collapsed sections
     Collapsible,
     /// In full
@@ -142,7 +142,7 @@ pub(crate) enum ThinkingStyle {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum SkillCommand {
+pub enum SkillCommand {
     /// List skills
     List,
     /// Show a skill
@@ -161,7 +161,7 @@ pub(crate) enum SkillCommand {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum RulesCommand {
+pub enum RulesCommand {
     /// List the files of rules that apply here
     List,
     /// Print the rules and the files they come from
@@ -169,7 +169,7 @@ pub(crate) enum RulesCommand {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum ProfileCommand {
+pub enum ProfileCommand {
     /// List profiles
     List,
     /// Print a profile
@@ -187,7 +187,7 @@ pub(crate) enum ProfileCommand {
 
 /// `policy`. The exit code tells the ruling: 0 allow, 3 ask, 1 deny.
 #[derive(Debug, Subcommand)]
-pub(crate) enum PolicyCommand {
+pub enum PolicyCommand {
     /// Decide a shell command
     Check {
         /// The command
@@ -205,7 +205,7 @@ pub(crate) enum PolicyCommand {
 }
 
 #[derive(Clone, Debug, Subcommand)]
-pub(crate) enum AuditCommand {
+pub enum AuditCommand {
     /// List decisions, oldest first (the default)
     List,
     /// Check that no decision or run was changed or removed; exit code 1 if one was
@@ -222,35 +222,35 @@ pub(crate) enum AuditCommand {
 }
 
 #[derive(Args, Clone, Debug)]
-pub(crate) struct AuditExportArgs {
+pub struct AuditExportArgs {
     /// The output format
     #[arg(short = 'f', long, value_name = "FORMAT", default_value = "json", value_parser = ["json", "csv"])]
-    pub(crate) format: String,
+    pub format: String,
     /// The output file
     #[arg(short = 'o', long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
+    pub output: Option<PathBuf>,
     /// Only runs of this agent
     #[arg(long)]
-    pub(crate) agent: Option<String>,
+    pub agent: Option<String>,
     /// Only this run
     #[arg(long, value_name = "ID")]
-    pub(crate) run_id: Option<String>,
+    pub run_id: Option<String>,
     /// Only runs with this trigger
     #[arg(long, value_name = "TYPE")]
-    pub(crate) trigger_type: Option<String>,
+    pub trigger_type: Option<String>,
     /// Only runs since this time, such as 2026-01-31
     #[arg(long, value_name = "TIME")]
-    pub(crate) since: Option<String>,
+    pub since: Option<String>,
     /// Only runs until this time
     #[arg(long, value_name = "TIME")]
-    pub(crate) until: Option<String>,
+    pub until: Option<String>,
     /// Maximum number of entries
     #[arg(long, value_name = "N", default_value_t = 1000)]
-    pub(crate) limit: usize,
+    pub limit: usize,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum PermissionsCommand {
+pub enum PermissionsCommand {
     /// List remembered permissions (the default)
     List,
     /// Remove a rule, by its number in the list or by its text
@@ -264,19 +264,19 @@ pub(crate) enum PermissionsCommand {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct TrustArgs {
+pub struct TrustArgs {
     /// The project (default: the one in this directory)
-    pub(crate) path: Option<PathBuf>,
+    pub path: Option<PathBuf>,
     /// Decline: read its instructions, run nothing, do not ask again
     #[arg(long, conflicts_with = "yes")]
-    pub(crate) text_only: bool,
+    pub text_only: bool,
     /// List trust decisions
     #[arg(long, conflicts_with_all = ["path", "text_only"])]
-    pub(crate) list: bool,
+    pub list: bool,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum SandboxCommand {
+pub enum SandboxCommand {
     /// Run a command in the sandbox
     Run {
         /// The files that the command may write
@@ -292,7 +292,7 @@ pub(crate) enum SandboxCommand {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SandboxProfile {
+pub enum SandboxProfile {
     /// Nothing
     ReadOnly,
     /// The workspace

@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Subcommand};
-use plugin_kit::template::TEMPLATES;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum PluginCommand {
+pub enum PluginCommand {
     /// Create a plugin from a template, with a test
     New(PluginNewArgs),
     /// Check a plugin, run its examples, and play the scenarios in `tests`
@@ -69,7 +68,7 @@ pub(crate) enum PluginCommand {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum MarketplaceCommand {
+pub enum MarketplaceCommand {
     /// Add a marketplace
     Add {
         /// A directory or git URL with `.claude-plugin/marketplace.json`
@@ -91,90 +90,102 @@ pub(crate) enum MarketplaceCommand {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct PluginInstallArgs {
+pub struct PluginInstallArgs {
     /// A directory, git URL (`URL#BRANCH`), `npm:PACKAGE`, `pip:PACKAGE` or NAME@MARKETPLACE
     #[arg(required_unless_present = "frozen")]
-    pub(crate) source: Option<String>,
+    pub source: Option<String>,
     /// Install exactly the versions in `plugins.lock`, or fail
     #[arg(long, conflicts_with = "source")]
-    pub(crate) frozen: bool,
+    pub frozen: bool,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct PluginNewArgs {
+pub struct PluginNewArgs {
     /// The name of the plugin and its directory
-    pub(crate) name: String,
+    pub name: String,
     /// The kind of plugin
     #[arg(long, default_value = "tool", value_parser = plugin_kinds())]
-    pub(crate) kind: String,
+    pub kind: String,
     /// The parent directory (default: this one)
     #[arg(long, value_name = "DIR")]
-    pub(crate) output: Option<PathBuf>,
+    pub output: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct PluginTestArgs {
+pub struct PluginTestArgs {
     /// The plugin's directory
     #[arg(default_value = ".", value_name = "DIR")]
-    pub(crate) directory: PathBuf,
+    pub directory: PathBuf,
     /// Write the expected events of each scenario to `tests/NAME.events.jsonl`
     #[arg(long)]
-    pub(crate) update: bool,
+    pub update: bool,
     /// Also write the results as JUnit XML
     #[arg(long, value_name = "FILE")]
-    pub(crate) junit: Option<PathBuf>,
+    pub junit: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct PluginDevArgs {
+pub struct PluginDevArgs {
     /// The plugin's directory
     #[arg(value_name = "DIR")]
-    pub(crate) directory: PathBuf,
+    pub directory: PathBuf,
     /// Call a tool without a model, and again when a file of the plugin changes
     #[arg(long, num_args = 2, value_names = ["TOOL", "JSON"])]
-    pub(crate) call: Vec<String>,
+    pub call: Vec<String>,
     /// Call the tool once and exit
     #[arg(long, requires = "call")]
-    pub(crate) once: bool,
+    pub once: bool,
 }
 
 #[derive(Args, Clone, Debug)]
-pub(crate) struct GrantArgs {
+pub struct GrantArgs {
     /// The name
-    pub(crate) name: String,
+    pub name: String,
     /// Unrestricted network access
     #[arg(long)]
-    pub(crate) network: bool,
+    pub network: bool,
     /// A host to connect to (repeatable)
     #[arg(long, value_name = "HOST", conflicts_with = "network")]
-    pub(crate) host: Vec<String>,
+    pub host: Vec<String>,
     /// A path to read; a relative path starts at the project (repeatable)
     #[arg(long, value_name = "PATH")]
-    pub(crate) read: Vec<String>,
+    pub read: Vec<String>,
     /// A path to write (repeatable)
     #[arg(long, value_name = "PATH")]
-    pub(crate) write: Vec<String>,
+    pub write: Vec<String>,
     /// An environment variable to pass on (repeatable)
     #[arg(long, value_name = "NAME")]
-    pub(crate) env: Vec<String>,
+    pub env: Vec<String>,
     /// A program outside the system directories to run (repeatable)
     #[arg(long, value_name = "PROGRAM")]
-    pub(crate) exec: Vec<String>,
+    pub exec: Vec<String>,
     /// Remove all grants, and do not suggest them again
     #[arg(long, conflicts_with_all = ["network", "host", "read", "write", "env", "exec"])]
-    pub(crate) none: bool,
+    pub none: bool,
 }
 
+/// The kinds of plugins that `plugin new` writes, as the help lists them.
+pub const PLUGIN_KINDS: [(&str, &str); 11] = [
+    ("tool", "A tool in Python"),
+    ("hook", "A hook that checks calls before they run"),
+    ("command", "A command that is typed after `/`"),
+    ("skill", "A skill, which the model reads if a task needs it"),
+    ("provider", "A model provider in Python"),
+    ("agent", "An agent that the model hands work to, as a plugin for Claude Code"),
+    ("chibi", "An executable for chibi, in any language"),
+    ("lmao", "A `tool.py` for LMAO"),
+    ("role", "A role for InitRunner, with its own tools"),
+    ("api", "An HTTP interface as a tool, without code"),
+    ("mcp", "An MCP server, as a plugin for Claude Code"),
+];
+
 fn plugin_kinds() -> PossibleValuesParser {
-    TEMPLATES
-        .iter()
-        .map(|it| PossibleValue::new(it.kind).help(it.description))
-        .collect::<Vec<_>>()
-        .into()
+    let kinds = PLUGIN_KINDS.iter().map(|(kind, about)| PossibleValue::new(*kind).help(*about));
+    kinds.collect::<Vec<_>>().into()
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum CommandCommand {
+pub enum CommandCommand {
     /// List slash commands
     List,
     /// Print the prompt that a command sends to the model
@@ -188,13 +199,13 @@ pub(crate) enum CommandCommand {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum AgentsCommand {
+pub enum AgentsCommand {
     /// List sub-agents
     List,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum HooksCommand {
+pub enum HooksCommand {
     /// List hooks in the order in which they run, including those of plugins
     List {
         /// Only hooks of this event

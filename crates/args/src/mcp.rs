@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::GrantArgs;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum McpCommand {
+pub enum McpCommand {
     /// Add a server: a command after `--`, or a URL with `--url`
     Add(McpAddArgs),
     /// List servers without starting them
@@ -69,24 +69,24 @@ pub(crate) enum McpCommand {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct McpLoginArgs {
+pub struct McpLoginArgs {
     /// The name
-    pub(crate) name: String,
+    pub name: String,
     /// The client ID, if the server does not support registration
     #[arg(long, value_name = "ID")]
-    pub(crate) client_id: Option<String>,
+    pub client_id: Option<String>,
     /// The environment variable with the client secret
     #[arg(long, value_name = "VARIABLE", requires = "client_id")]
-    pub(crate) client_secret_env: Option<String>,
+    pub client_secret_env: Option<String>,
     /// A PEM file with the private key of the client, used instead of a secret
     #[arg(long, value_name = "FILE", requires = "client_id", conflicts_with = "client_secret_env")]
-    pub(crate) private_key: Option<PathBuf>,
+    pub private_key: Option<PathBuf>,
     /// Log in with the client secret or key only, without a browser
     #[arg(long, requires = "client_id")]
-    pub(crate) client_credentials: bool,
+    pub client_credentials: bool,
     /// The URL of a client metadata document
     #[arg(long, value_name = "URL", conflicts_with = "client_id")]
-    pub(crate) client_metadata_url: Option<String>,
+    pub client_metadata_url: Option<String>,
     /// The identity provider of your organization, used instead of a browser
     #[arg(
         long,
@@ -94,56 +94,56 @@ pub(crate) struct McpLoginArgs {
         requires_all = ["client_id", "idp_client_id", "idp_id_token_env"],
         conflicts_with = "client_credentials"
     )]
-    pub(crate) idp_issuer: Option<String>,
+    pub idp_issuer: Option<String>,
     /// The client ID at the identity provider
     #[arg(long, value_name = "ID", requires = "idp_issuer")]
-    pub(crate) idp_client_id: Option<String>,
+    pub idp_client_id: Option<String>,
     /// The environment variable with the client secret for the identity provider
     #[arg(long, value_name = "VARIABLE", requires = "idp_issuer")]
-    pub(crate) idp_client_secret_env: Option<String>,
+    pub idp_client_secret_env: Option<String>,
     /// The environment variable with the ID token from the identity provider
     #[arg(long, value_name = "VARIABLE", requires = "idp_issuer")]
-    pub(crate) idp_id_token_env: Option<String>,
+    pub idp_id_token_env: Option<String>,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct McpAddArgs {
+pub struct McpAddArgs {
     /// The name
-    pub(crate) name: String,
+    pub name: String,
     /// The URL
     #[arg(long, conflicts_with_all = ["command", "env"])]
-    pub(crate) url: Option<String>,
+    pub url: Option<String>,
     /// A header for every request; `${NAME}` is replaced by a variable
     #[arg(long = "header", value_name = "NAME=VALUE", requires = "url")]
-    pub(crate) headers: Vec<String>,
+    pub headers: Vec<String>,
     /// An environment variable for the program; `${NAME}` is replaced by one of yours
     #[arg(long = "env", value_name = "NAME=VALUE")]
-    pub(crate) env: Vec<String>,
+    pub env: Vec<String>,
     /// The configuration to add it to
     #[arg(long, default_value = "user")]
-    pub(crate) scope: McpScope,
+    pub scope: McpScope,
     /// Allow network access
     #[arg(long, conflicts_with = "url")]
-    pub(crate) allow_network: bool,
+    pub allow_network: bool,
     /// Allow reading this path (repeatable)
     #[arg(long, value_name = "PATH", conflicts_with = "url")]
-    pub(crate) allow_read: Vec<PathBuf>,
+    pub allow_read: Vec<PathBuf>,
     /// Allow writing this path (repeatable)
     #[arg(long, value_name = "PATH", conflicts_with = "url")]
-    pub(crate) allow_write: Vec<PathBuf>,
+    pub allow_write: Vec<PathBuf>,
     /// Use the newest version of its package at every start
     #[arg(long, conflicts_with = "url")]
-    pub(crate) unpinned: bool,
+    pub unpinned: bool,
     /// Replace an existing server
     #[arg(long)]
-    pub(crate) force: bool,
+    pub force: bool,
     /// The command and its arguments
     #[arg(last = true, required_unless_present = "url")]
-    pub(crate) command: Vec<String>,
+    pub command: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum McpScope {
+pub enum McpScope {
     /// Your own configuration, for all projects
     User,
     /// `.mcp.json` in the project

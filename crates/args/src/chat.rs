@@ -6,54 +6,54 @@ use clap::Args;
 
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
-pub(crate) struct ChatArgs {
+pub struct ChatArgs {
     /// The prompt; the text of `--prompt-file` and standard input follow it
     #[arg(help_heading = None::<&str>)]
-    pub(crate) prompt: Vec<String>,
+    pub prompt: Vec<String>,
     /// Add the text of a file to the prompt
     #[arg(short = 'f', long, value_name = "PATH")]
-    pub(crate) prompt_file: Vec<PathBuf>,
+    pub prompt_file: Vec<PathBuf>,
     /// Do not stream replies
     #[arg(long)]
-    pub(crate) no_stream: bool,
+    pub no_stream: bool,
     /// Show tool calls and how they would be decided, without running them
     #[arg(long)]
-    pub(crate) dry_run: bool,
+    pub dry_run: bool,
     /// Offer tools (the default)
     #[arg(long, overrides_with = "no_tools")]
-    pub(crate) tools: bool,
+    pub tools: bool,
     /// Offer no tools
     #[arg(long)]
-    pub(crate) no_tools: bool,
+    pub no_tools: bool,
     /// Require the model to end the task with the Finish tool
     #[arg(long)]
-    pub(crate) require_finish: bool,
+    pub require_finish: bool,
     /// Use a role: a file, or a name in the `agents` directory of your configuration
     #[arg(long, value_name = "NAME")]
-    pub(crate) agent: Option<String>,
+    pub agent: Option<String>,
     /// Require an answer in JSON that fits the JSON Schema in this file
     #[arg(long, value_name = "FILE")]
-    pub(crate) output_schema: Option<PathBuf>,
+    pub output_schema: Option<PathBuf>,
     /// Write no conversation log
     #[arg(long)]
-    pub(crate) no_log: bool,
+    pub no_log: bool,
     /// Write the conversation log to this file
     #[arg(long, value_name = "PATH", conflicts_with = "no_log")]
-    pub(crate) log_file: Option<PathBuf>,
+    pub log_file: Option<PathBuf>,
     /// Do not save the session
     #[arg(long)]
-    pub(crate) no_save: bool,
+    pub no_save: bool,
     /// Also write the conversation to a Markdown file
     #[arg(short = 'o', long, value_name = "PATH")]
-    pub(crate) markdown_output: Option<PathBuf>,
+    pub markdown_output: Option<PathBuf>,
     /// The title of the Markdown file
     #[arg(long, value_name = "TITLE", requires = "markdown_output")]
-    pub(crate) markdown_title: Option<String>,
+    pub markdown_title: Option<String>,
 }
 
 impl ChatArgs {
     /// Returns true if an option is set, which makes the program answer once.
-    pub(crate) fn has_options(&self) -> bool {
+    pub fn has_options(&self) -> bool {
         *self != Self { prompt: self.prompt.clone(), ..Self::default() }
     }
 }
