@@ -35,6 +35,7 @@ pub(crate) mod subagents;
 pub(crate) mod themes;
 pub(crate) mod trust_store;
 pub(crate) mod undo;
+mod web;
 pub(crate) mod workers;
 
 use std::collections::BTreeMap;
@@ -128,6 +129,7 @@ pub(crate) fn tools(
         activate_skill,
         single_hosts: confinement::sandbox(assembly).is_ok_and(|it| it.enforces().single_hosts),
         jobs: Arc::clone(assembly.jobs()),
+        web: web::access(assembly),
     });
     all.into_iter().filter(|tool| !disabled(&tool.spec().name)).collect()
 }

@@ -38,6 +38,8 @@ pub struct Config {
     pub permissions: Permissions,
     /// HTTP interfaces as tools.
     pub api: Map<String, Value>,
+    /// Web tools.
+    pub web: Web,
     /// MCP servers.
     pub mcp: Map<String, Value>,
     /// The terminal interface.
@@ -384,6 +386,17 @@ impl Tools {
 pub struct Agents {
     /// How many conversations may be one within the other, beside the session's own.
     pub max_depth: u32,
+}
+
+/// The search engine of `WebSearch`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct Web {
+    /// None if `WebSearch` is not offered.
+    pub search: Option<String>,
+    /// The environment variable with the key.
+    pub search_key_env: Option<String>,
+    /// The server, if it is not the engine's own.
+    pub search_url: Option<String>,
 }
 
 /// The settings of one tool.

@@ -41,7 +41,7 @@ pub(crate) fn plain(markup: &str) -> String {
 }
 
 /// A page as Markdown. Links are resolved against the page's own address, if it has one.
-pub(crate) fn markdown(page: &str, base: Option<&Url>) -> String {
+pub fn markdown(page: &str, base: Option<&Url>) -> String {
     let (tree, cut) = parse(page);
     each_node(&tree, |node| {
         if let NodeData::Element { attrs, .. } = &node.data {

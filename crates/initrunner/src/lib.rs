@@ -12,7 +12,7 @@ pub mod evals;
 pub mod final_result;
 mod flow;
 pub mod host;
-mod html;
+pub mod html;
 pub mod member_run;
 pub mod memory;
 mod python_text;

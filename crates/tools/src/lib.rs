@@ -26,6 +26,9 @@ mod seen;
 mod todo_write;
 pub mod tool_search;
 pub mod walk;
+pub mod web;
+mod web_fetch;
+mod web_search;
 mod write;
 
 use std::collections::BTreeMap;
@@ -57,6 +60,8 @@ pub struct Settings {
     pub single_hosts: bool,
     /// The background commands of the session.
     pub jobs: Arc<jobs::Jobs>,
+    /// None if there is no network.
+    pub web: Option<web::WebAccess>,
 }
 
 /// Makes a skill active in a session and completes the output that returns its instructions.
@@ -73,7 +78,7 @@ pub fn all(settings: &Settings) -> Vec<Arc<dyn Tool>> {
         None => Arc::clone(&shared),
     };
     let seen = Arc::new(seen::Seen::default());
-    vec![
+    let mut all: Vec<Arc<dyn Tool>> = vec![
         Arc::new(bash::Bash::new(settings)),
         Arc::new(jobs::JobsTool::new(Arc::clone(&settings.jobs))),
         Arc::new(read::Read::new(paths("Read"), Arc::clone(&seen))),
@@ -88,7 +93,14 @@ pub fn all(settings: &Settings) -> Vec<Arc<dyn Tool>> {
         )),
         Arc::new(todo_write::TodoWrite::new()),
         Arc::new(finish::Finish::new()),
-    ]
+    ];
+    if let Some(web::WebAccess { client, search }) = settings.web.clone() {
+        all.push(Arc::new(web_fetch::WebFetch::new(Arc::clone(&client))));
+        all.extend(search.map(|search| -> Arc<dyn Tool> {
+            Arc::new(web_search::WebSearch::new(client, search))
+        }));
+    }
+    all
 }
 
 #[cfg(test)]

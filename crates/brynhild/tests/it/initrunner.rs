@@ -29,10 +29,10 @@ use testkit::{Project, Run};
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     /// Method and path with its query.
-    line: String,
+    pub(crate) line: String,
     /// The headers, names in lower case.
     headers: Vec<(String, String)>,
-    body: String,
+    pub(crate) body: String,
 }
 
 impl Seen {

@@ -50,6 +50,7 @@ mod terminal;
 mod tools;
 mod trust;
 mod undo;
+mod web;
 
 use testkit::{ModelServer, Project};
 

@@ -27,7 +27,7 @@ const BUDGETS: &[(&str, usize)] = &[
     ("sandbox/src", 8_000),
     ("sessions/src", 7_000),
     ("setup/src", 1_500),
-    ("tools/src", 5_000),
+    ("tools/src", 6_500),
     ("tui/src", 15_000),
     ("trust/src", 1_750),
 ];

@@ -71,6 +71,7 @@ pub(crate) static ROOT: Section = closed(&[
     section("agents", &AGENTS),
     section("permissions", &PERMISSIONS),
     section("api", &API),
+    section("web", &WEB),
     key("mcp", Kind::Section(&MCP), Rule::Nothing),
     section("ui", &UI),
     key("openrouter_api_key", TEXT, USER_ONLY),
@@ -256,6 +257,12 @@ static API: Section = Section {
     ],
     others: OtherKeys::Extra(Rule::Nothing),
 };
+
+static WEB: Section = closed(&[
+    key("search", Kind::Maybe(&Kind::Choice(&["brave", "tavily", "searxng"])), USER_ONLY),
+    key("search_key_env", TEXT, USER_ONLY),
+    key("search_url", TEXT, USER_ONLY),
+]);
 
 static MCP: Section = Section {
     keys: &[

@@ -150,7 +150,7 @@ fn tools_are_offered_unless_disabled() {
         project.brynhild(&["chat", "hi"]).success();
         project.brynhild(&["chat", "--no-tools", "hi"]).success();
         let chats = server.chats();
-        assert_eq!(chats[0].body["tools"].as_array().unwrap().len(), 12, "{kind}");
+        assert_eq!(chats[0].body["tools"].as_array().unwrap().len(), 13, "{kind}");
         assert_eq!(chats[1].body.get("tools"), None, "{kind}");
         assert_eq!(chats[1].body.get("tool_choice"), None, "{kind}");
     }

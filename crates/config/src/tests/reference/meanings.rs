@@ -140,6 +140,12 @@ pub(super) const MEANINGS: &[(&str, &str)] = &[
     ("permissions.deny", "Rules for what never runs; they win over all others"),
     ("api.allow_private", "Private hosts that API tools may reach, each with a port or without"),
     ("api.tools", "HTTP interfaces as tools; see [API tools](initrunner.md#api-tools)"),
+    ("web.search", "The search engine of `WebSearch`; without one the tool is not offered"),
+    (
+        "web.search_key_env",
+        "The environment variable with its key; `BRAVE_API_KEY` or `TAVILY_API_KEY` by default",
+    ),
+    ("web.search_url", "The address of the SearXNG server, or of a proxy for another engine"),
     ("mcp.servers.NAME", "A server of tools, or what it is granted; see [MCP](mcp.md)"),
     (
         "mcp.defer_above",
