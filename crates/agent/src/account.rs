@@ -24,6 +24,8 @@ struct Spent {
 struct Tally {
     usage: Usage,
     unpriced: Usage,
+    /// Input tokens of its largest request.
+    largest_input: u64,
     /// By those within it, which may have other prices: tokens.
     unpriced_within: u64,
 }
@@ -71,6 +73,7 @@ impl Account {
                 let is_unpriced = usage.cost_usd.is_none();
                 self.change(|tally| {
                     tally.usage.add(usage);
+                    tally.largest_input = tally.largest_input.max(usage.input_tokens);
                     if is_unpriced {
                         tally.unpriced.add(usage);
                     }
@@ -124,7 +127,7 @@ impl Account {
                 Span::Conversation => &spent.all,
                 Span::Turn => &spent.turn,
             };
-            self.budget.reached(&counted.usage).or_else(unpriced)
+            self.budget.reached(&counted.usage, counted.largest_input).or_else(unpriced)
         };
         own.or_else(|| self.above.as_ref()?.reached())
     }

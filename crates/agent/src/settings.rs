@@ -207,6 +207,8 @@ pub struct Budget {
     pub tokens: Option<Bound<u64>>,
     /// Tokens that the model is sent.
     pub input_tokens: Option<Bound<u64>>,
+    /// Tokens that the model is sent in one request.
+    pub request_input_tokens: Option<Bound<u64>>,
     /// Tokens that the model writes.
     pub output_tokens: Option<Bound<u64>>,
     pub time: Option<Bound<Duration>>,
@@ -221,10 +223,11 @@ pub enum Span {
 }
 
 impl Budget {
-    pub(crate) fn reached(&self, spent: &Usage) -> Option<Outcome> {
+    pub(crate) fn reached(&self, spent: &Usage, largest_input: u64) -> Option<Outcome> {
         let counted = [
             ("max_tokens", self.tokens, spent.total_tokens()),
             ("max_input_tokens", self.input_tokens, spent.input_tokens),
+            ("max_request_input_tokens", self.request_input_tokens, largest_input),
             ("max_output_tokens", self.output_tokens, spent.output_tokens),
         ];
         for (word, limit, spent) in counted {

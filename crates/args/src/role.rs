@@ -23,6 +23,9 @@ pub struct RunArgs {
     /// Maximum number of iterations
     #[arg(long, value_name = "N", requires = "autonomous", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_iterations: Option<u32>,
+    /// Stop when the run and its delegates have taken this many tokens, both ways
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    pub token_budget: Option<u64>,
     /// Check the role without asking a model
     #[arg(long)]
     pub dry_run: bool,

@@ -227,8 +227,8 @@ fn role_assembly(mut global: Global, args: &RunArgs) -> Result<Assembly, Problem
     let (path, _) = role::words(args, &global);
     let mut assembly = conversing(global, &path)?;
     composed::choose(&mut assembly, &path, args)?;
-    if let Some(role) = assembly.role.as_mut().filter(|_| args.autonomous) {
-        role.set_autonomous(args.max_iterations);
+    if let Some(role) = &mut assembly.role {
+        role.set_run(args);
     }
     Ok(assembly)
 }

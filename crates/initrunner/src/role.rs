@@ -25,7 +25,7 @@ use serde_json::{Map, Value};
 
 pub use autonomy_settings::AutonomySettings;
 pub(crate) use fields::Fields;
-pub use guardrails::Guardrails;
+pub use guardrails::{Guardrails, SessionBudget};
 pub(crate) use ingest_settings::{ChunkStrategy, SearchStrategy};
 pub use ingest_settings::{EmbeddingSettings, IngestSettings};
 pub use memory_settings::{Consolidation, Interval, MemorySettings};

@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use ::mcp::Servers;
 use agent::settings::{Bound, Budget, Settings, Span};
+use args::RunArgs;
 use contract::hook::Hook;
 use contract::tool::Tool;
 use initrunner::auto_skill::{self, ActivateSkill};
@@ -272,12 +273,14 @@ impl ChosenRole {
         &self.role.name
     }
 
-    /// Has it run autonomously, within other iterations than it says if some are given.
-    pub(crate) fn set_autonomous(&mut self, max_iterations: Option<u32>) {
-        self.role.is_autonomous = true;
-        if let Some(count) = max_iterations {
-            self.role.guardrails.iterations = count;
-        }
+    /// Has it run as the flags of `run` say, whose limits replace its own.
+    pub(crate) fn set_run(&mut self, args: &RunArgs) {
+        self.role.is_autonomous = args.autonomous;
+        let limits = &mut self.role.guardrails;
+        limits.iterations = args.max_iterations.unwrap_or(limits.iterations);
+        let tokens =
+            if args.autonomous { &mut limits.autonomous_tokens } else { &mut limits.run_tokens };
+        *tokens = args.token_budget.or(*tokens);
     }
 
     pub(crate) fn has_schema(&self) -> bool {
@@ -558,6 +561,13 @@ impl OpenRole {
         }
         if let Some(limit) = limits.total_tokens {
             lower(&mut budget.tokens, Bound::new(limit, "total_tokens_limit"));
+        }
+        if let Some(limit) = limits.run_tokens {
+            lower(&mut budget.tokens, Bound::new(limit, "run_token_budget"));
+        }
+        if let Some(limit) = limits.request_input_tokens {
+            let bound = Bound::new(limit, "per_request_input_tokens_limit");
+            lower(&mut budget.request_input_tokens, bound);
         }
         lower(&mut budget.time, Bound::new(limits.time, "timeout_seconds"));
         // Nothing is charged for what is free, so that it has no price either.

@@ -58,6 +58,7 @@ pub(super) fn choose(assembly: &mut Assembly, path: &Path, args: &RunArgs) -> Re
     let refused = [
         ("--interactive", args.interactive),
         ("--autonomous", args.autonomous),
+        ("--token-budget", args.token_budget.is_some()),
         ("--var", !args.var.is_empty()),
         ("--resume", assembly.global.resume.is_some()),
         ("--continue", assembly.global.continue_last),

@@ -12,7 +12,7 @@ use contract::event::{Direction, EventKind, Input};
 use contract::message::Usage;
 use contract::policy::Mode;
 use contract::text::visible;
-use initrunner::role::Interval;
+use initrunner::role::{Interval, SessionBudget};
 use line_ui::steering::Steering;
 use line_ui::tee::Tee;
 use serde_json::Value;
@@ -271,6 +271,17 @@ impl Talk<'_> {
                 }
             }
             was_interrupted = false;
+            let limits = self.assembly.role.as_ref().map(|role| &role.role.guardrails);
+            match limits.and_then(|it| it.session_budget(session.usage.total_tokens())) {
+                Some(SessionBudget::Exhausted) => {
+                    let text = "Session token budget exhausted. Stopping further execution.";
+                    output::error(text);
+                    *exit = Exit::Limited;
+                    return Ok(Next::End);
+                }
+                Some(SessionBudget::Low(text)) => output::warning(&text),
+                None => {}
+            }
             let is_over = session.opened.conversation.inputs.is_closed() || session.is_given_up;
             let is_stopped = matches!(*exit, Exit::Terminated | Exit::HungUp | Exit::Quit)
                 || (*exit == Exit::Interrupted && !is_terminal);

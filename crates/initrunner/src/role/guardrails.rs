@@ -17,10 +17,10 @@ const KEYS: &[&str] = &[
     "max_iterations",
     "autonomous_token_budget",
     "autonomous_timeout_seconds",
+    "per_request_input_tokens_limit",
+    "session_token_budget",
+    "run_token_budget",
 ];
-
-const UNSUPPORTED: &[&str] =
-    &["per_request_input_tokens_limit", "session_token_budget", "run_token_budget"];
 
 const DAEMON_ONLY: &[&str] = &[
     "daemon_token_budget",
@@ -39,6 +39,12 @@ pub struct Guardrails {
     pub output_tokens: u64,
     pub input_tokens: Option<u64>,
     pub total_tokens: Option<u64>,
+    /// Input tokens of one request.
+    pub request_input_tokens: Option<u64>,
+    /// Tokens of a run with its delegates, both ways.
+    pub run_tokens: Option<u64>,
+    /// Tokens of an interactive session, both ways.
+    session_tokens: Option<u64>,
     pub tool_calls: u64,
     pub requests: u32,
     pub time: Duration,
@@ -56,6 +62,9 @@ impl Default for Guardrails {
             output_tokens: 50_000,
             input_tokens: None,
             total_tokens: None,
+            request_input_tokens: None,
+            run_tokens: None,
+            session_tokens: None,
             tool_calls: 20,
             requests: 30,
             time: Duration::from_mins(5),
@@ -67,7 +76,28 @@ impl Default for Guardrails {
     }
 }
 
+/// The state of an interactive session that has used much of its tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionBudget {
+    /// With a warning for the user.
+    Low(String),
+    Exhausted,
+}
+
 impl Guardrails {
+    /// Checks the tokens that an interactive session has used.
+    pub fn session_budget(&self, used: u64) -> Option<SessionBudget> {
+        let limit = self.session_tokens?;
+        match used.saturating_mul(100) / limit {
+            0..80 => None,
+            percent @ 80..100 => {
+                let text = format!("{percent}% of session token budget consumed ({used}/{limit})");
+                Some(SessionBudget::Low(text))
+            }
+            _ => Some(SessionBudget::Exhausted),
+        }
+    }
+
     pub(super) fn read(value: Option<&Value>, fields: &mut Fields) -> Self {
         const ENDLESS: (u64, u64) = (1, u64::MAX);
         let usual = Self::default();
@@ -75,8 +105,6 @@ impl Guardrails {
         for key in from.keys().map(String::as_str).filter(|key| !KEYS.contains(key)) {
             let text = if DAEMON_ONLY.contains(&key) {
                 DAEMON_NOTE
-            } else if UNSUPPORTED.contains(&key) {
-                "it is not supported and does nothing here"
             } else {
                 "it is not known and is ignored"
             };
@@ -91,6 +119,9 @@ impl Guardrails {
             output_tokens: count("max_tokens_per_run", ENDLESS).unwrap_or(usual.output_tokens),
             input_tokens: count("input_tokens_limit", ENDLESS),
             total_tokens: count("total_tokens_limit", ENDLESS),
+            request_input_tokens: count("per_request_input_tokens_limit", ENDLESS),
+            run_tokens: count("run_token_budget", ENDLESS),
+            session_tokens: count("session_token_budget", ENDLESS),
             tool_calls,
             requests: u32::try_from(requests).unwrap_or(u32::MAX),
             iterations: iterations

@@ -142,3 +142,40 @@ fn looping_run_is_marked_in_its_json() {
     assert_eq!(object["success"], false);
     assert!(object["error"].as_str().unwrap().contains("in circles"), "{object}");
 }
+
+#[test]
+fn token_budgets_end_a_run() {
+    for (more, args, limit) in [
+        ("run_token_budget: 50", &[][..], "run_token_budget (50)"),
+        ("run_token_budget: 5000", &["--token-budget", "60"], "run_token_budget (60)"),
+        ("per_request_input_tokens_limit: 90", &[], "per_request_input_tokens_limit (90)"),
+        ("input_tokens_limit: 90", &[], "input_tokens_limit (90)"),
+        ("total_tokens_limit: 90", &[], "total_tokens_limit (90)"),
+    ] {
+        let model = ModelServer::start([
+            Reply::calls([("current_time", json!({}))]).usage(100, 10),
+            Reply::text("Late.").usage(100, 10),
+        ]);
+        let project = with_role(&model, &format!("guardrails: {{{more}}}\n"));
+        assert_eq!(project.brynhild(&["validate", "role.yaml"]).success().stderr, "");
+        let run = project.brynhild(&[&["run", "role.yaml", "-p", "go"][..], args].concat());
+        assert!(run.code(5).stderr.contains(limit), "{run}");
+        assert_eq!(model.chats().len(), 1, "{run}");
+    }
+}
+
+#[test]
+fn session_ends_when_its_budget_is_used_up() {
+    let model = ModelServer::start([
+        Reply::text("One.").usage(80, 5),
+        Reply::text("Two.").usage(80, 5),
+        Reply::text("Three."),
+    ]);
+    let project = with_role(&model, "guardrails: {session_token_budget: 100}\n");
+    assert_eq!(project.brynhild(&["validate", "role.yaml"]).success().stderr, "");
+    let run = project.command(&["run", "role.yaml", "-i"]).stdin("one\ntwo\nthree\n").run();
+    assert_eq!(run.code(5).stdout, "One.\nTwo.\n", "{run}");
+    assert!(run.stderr.contains("85% of session token budget consumed (85/100)"), "{run}");
+    let wanted = "Session token budget exhausted. Stopping further execution.";
+    assert!(run.stderr.contains(wanted), "{run}");
+}
