@@ -137,7 +137,8 @@ pub async fn run(
     let usual = AutonomySettings::default();
     let settings = role.autonomy.as_ref().unwrap_or(&usual);
     let limits = &role.guardrails;
-    let mut progress = Progress { limits, total: RoleRun::default(), iterations: 0, idle: 0 };
+    let mut progress =
+        Progress { limits, total: RoleRun::default(), iterations: 0, idle: 0, messages: 0 };
     let mut reasoning = Reasoning::new(role, prompt, judge);
     let mut next = reasoning.first_prompt();
     let (status, summary) = loop {
@@ -175,6 +176,12 @@ pub async fn run(
         if let Some(limit) = progress.exhausted(started.elapsed()) {
             break (limit, String::new());
         }
+        if settings.history_limit.is_some_and(|limit| progress.messages >= limit) {
+            if let Err(error) = conversation.compact().await {
+                break (Status::Error, error);
+            }
+            progress.messages /= 3;
+        }
         next = reasoning.continuation(&scope) + &progress.budget(started.elapsed());
     };
     let Progress { mut total, iterations, .. } = progress;
@@ -189,6 +196,8 @@ struct Progress<'a> {
     iterations: u32,
     /// Iterations in a row without a tool call.
     idle: u32,
+    /// Messages of the history, about.
+    messages: usize,
 }
 
 impl Progress<'_> {
@@ -211,6 +220,7 @@ impl Progress<'_> {
 
     fn add(&mut self, run: RoleRun) {
         self.iterations += 1;
+        self.messages += 2 + 2 * run.calls.len();
         self.idle = if run.calls.is_empty() { self.idle + 1 } else { 0 };
         let RoleRun { calls, input_tokens, output_tokens, reasoning_tokens, .. } =
             std::mem::take(&mut self.total);
@@ -255,6 +265,10 @@ pub struct DryConversation(RunScope);
 impl RoleConversation for DryConversation {
     async fn run(&mut self, _: &str) -> RoleRun {
         RoleRun { output: SIMULATED.to_owned(), is_dry: true, ..RoleRun::default() }
+    }
+
+    async fn compact(&mut self) -> Result<(), String> {
+        Ok(())
     }
 
     fn scope(&self) -> RunScope {

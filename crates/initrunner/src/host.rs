@@ -123,6 +123,9 @@ pub trait RoleConversation {
     /// Sends a prompt and waits for the end of the turn. The history goes on.
     async fn run(&mut self, prompt: &str) -> RoleRun;
 
+    /// Replaces the older part of the history by a summary. An error is for the user.
+    async fn compact(&mut self) -> Result<(), String>;
+
     /// The state that the role's tools keep for a run.
     fn scope(&self) -> RunScope;
 

@@ -211,6 +211,10 @@ pub(crate) mod fake {
             }
         }
 
+        async fn compact(&mut self) -> Result<(), String> {
+            Ok(())
+        }
+
         fn scope(&self) -> crate::task::RunScope {
             crate::task::RunScope::default()
         }

@@ -1,6 +1,7 @@
 //! Runs roles for test suites, autonomous runs, and roles of several agents.
 
 use std::cell::Cell;
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -140,18 +141,21 @@ impl OpenRun {
         let view = Box::new(frontends::quiet(assembly));
         Ok(Self { id, conversation, background, role, storage, view, log: None, last: None })
     }
+
+    async fn show(&mut self, input: Input) -> io::Result<Verdict> {
+        let (view, log) = (self.view.as_mut(), self.log.take());
+        let mut tee = Tee { view, log, kept: None, approvals: None };
+        let shown = frontends::show(&mut self.conversation, Some(input), &mut tee, None).await;
+        self.log = tee.log;
+        shown
+    }
 }
 
 #[async_trait(?Send)]
 impl RoleConversation for OpenRun {
     async fn run(&mut self, prompt: &str) -> RoleRun {
         let started = Instant::now();
-        let input = Some(Input::Prompt(prompt.to_owned()));
-        let mut tee =
-            Tee { view: self.view.as_mut(), log: self.log.take(), kept: None, approvals: None };
-        let shown = frontends::show(&mut self.conversation, input, &mut tee, None).await;
-        self.log = tee.log;
-        let verdict = match shown {
+        let verdict = match self.show(Input::Prompt(prompt.to_owned())).await {
             Ok(verdict) => verdict,
             Err(error) => {
                 let (error, exit_code) = (Some(error.to_string()), Exit::Failed.code());
@@ -177,6 +181,12 @@ impl RoleConversation for OpenRun {
         };
         self.last = Some(verdict);
         run
+    }
+
+    async fn compact(&mut self) -> Result<(), String> {
+        let input = Input::Compact { instructions: None };
+        let verdict = self.show(input).await.map_err(|error| error.to_string())?;
+        if verdict.errors.is_empty() { Ok(()) } else { Err(verdict.errors.join("; ")) }
     }
 
     fn scope(&self) -> RunScope {

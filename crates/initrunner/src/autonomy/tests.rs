@@ -64,6 +64,11 @@ impl RoleConversation for Script {
         }
     }
 
+    async fn compact(&mut self) -> Result<(), String> {
+        self.prompts.push(String::from("compact"));
+        Ok(())
+    }
+
     fn scope(&self) -> RunScope {
         self.scope.clone()
     }
@@ -256,4 +261,19 @@ async fn failed_reflection_ends_the_run() {
     let more = "reasoning: {reflection_rounds: 2}\nguardrails: {max_iterations: 2}";
     let (_, result) = played(more, vec![calls(&[finish("Done.", "")])]).await;
     assert_eq!((result.status, result.iterations), (Status::Completed, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn long_history_is_compacted() {
+    let busy = || vec![calls(&[add("x")]), calls(&[add("x")]), calls(&[finish("Done.", "")])];
+    for (autonomy, count) in [
+        ("{compaction: {enabled: true, threshold: 8}}", 1),
+        ("{compaction: {enabled: false, threshold: 8}}", 0),
+        ("{max_history_messages: 4, compaction: {enabled: true}}", 2),
+    ] {
+        let (script, result) = played(&format!("autonomy: {autonomy}"), busy()).await;
+        assert_eq!(result.status, Status::Completed);
+        let compactions = script.prompts.iter().filter(|it| *it == "compact").count();
+        assert_eq!(compactions, count, "{autonomy}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::Fields;
 use super::guardrails::DAEMON_NOTE;
@@ -13,9 +13,9 @@ const KEYS: &[&str] = &[
     "max_no_tool_call_iterations",
     // Accepted and without effect, as where it comes from.
     "max_plan_steps",
+    "max_history_messages",
+    "compaction",
 ];
-
-const HISTORY: &[&str] = &["max_history_messages", "compaction"];
 
 const DAEMON_ONLY: &[&str] =
     &["max_scheduled_per_run", "max_scheduled_total", "max_schedule_delay_seconds"];
@@ -26,11 +26,18 @@ pub struct AutonomySettings {
     pub(crate) delay: Duration,
     /// Iterations in a row without a tool call that end a run.
     pub(crate) idle_iterations: u32,
+    /// Messages from which on the history is summarized; none if only the model's context limits it.
+    pub(crate) history_limit: Option<usize>,
 }
 
 impl Default for AutonomySettings {
     fn default() -> Self {
-        Self { continuation_prompt: None, delay: Duration::ZERO, idle_iterations: 2 }
+        Self {
+            continuation_prompt: None,
+            delay: Duration::ZERO,
+            idle_iterations: 2,
+            history_limit: None,
+        }
     }
 }
 
@@ -41,8 +48,6 @@ impl AutonomySettings {
         for key in from.keys().map(String::as_str).filter(|key| !KEYS.contains(key)) {
             let text = if DAEMON_ONLY.contains(&key) {
                 DAEMON_NOTE
-            } else if HISTORY.contains(&key) {
-                "it does nothing here: the history is shortened when it fills the model's context"
             } else {
                 "it is not known and is ignored"
             };
@@ -57,6 +62,27 @@ impl AutonomySettings {
             idle_iterations: idle
                 .and_then(|it| it.try_into().ok())
                 .unwrap_or(usual.idle_iterations),
+            history_limit: history_limit(from, fields),
         })
     }
+}
+
+/// The lower of the two limits of the history.
+fn history_limit(from: &Map<String, Value>, fields: &mut Fields) -> Option<usize> {
+    const UNUSED: &[&str] = &["tail_messages", "model_override", "summary_prefix"];
+    let messages = fields.size(from, "autonomy.max_history_messages");
+    let compaction = fields.mapping(from.get("compaction"), "autonomy.compaction");
+    let Some(compaction) = compaction else { return messages };
+    fields.warn_unknown(
+        compaction,
+        "autonomy.compaction",
+        &[&["enabled", "threshold"], UNUSED].concat(),
+    );
+    for key in UNUSED.iter().filter(|key| compaction.contains_key(**key)) {
+        let text = "it does nothing here: the role's model summarizes, and about a third stays";
+        fields.warning(&format!("autonomy.compaction.{key}"), text);
+    }
+    let threshold = fields.size(compaction, "autonomy.compaction.threshold").unwrap_or(30);
+    let is_enabled = fields.flag(compaction, "autonomy.compaction.enabled", false);
+    messages.into_iter().chain(is_enabled.then_some(threshold)).min()
 }

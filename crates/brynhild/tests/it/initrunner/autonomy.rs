@@ -164,3 +164,21 @@ fn judge_checks_the_summary_before_a_reflection() {
     assert!(prompt.contains("REFLECTION (1/1) -- correctness:"), "{prompt}");
     assert!(prompt.contains("- short: 5 letters"), "{prompt}");
 }
+
+#[test]
+fn history_is_summarized_between_iterations() {
+    let model = ModelServer::start([
+        add("look"),
+        Reply::text("Planned."),
+        Reply::text("The user wants a look around."),
+        finish("Looked.", "completed"),
+        Reply::text("All is well."),
+    ]);
+    let autonomy = "autonomy: {compaction: {enabled: true, threshold: 4}}\n";
+    let project = with_role(&model, &format!("tools: [todo]\n{autonomy}"));
+    assert_eq!(project.brynhild(&["validate", "role.yaml"]).success().stderr, "");
+    project.brynhild(&["run", "role.yaml", "-a", "-p", "look around"]).success();
+    let history = model.chats()[3].body["messages"].to_string();
+    assert!(history.contains("The user wants a look around."), "{history}");
+    assert!(!history.contains("add_todo"), "{history}");
+}
