@@ -30,6 +30,8 @@ pub enum Status {
     BudgetExceeded,
     MaxIterations,
     Interrupted,
+    /// Calls wait until the user approves them.
+    Paused,
 }
 
 impl Status {
@@ -43,6 +45,7 @@ impl Status {
             Self::BudgetExceeded => "budget_exceeded",
             Self::MaxIterations => "max_iterations",
             Self::Interrupted => "interrupted",
+            Self::Paused => "paused",
         }
     }
 }
@@ -73,7 +76,7 @@ pub struct AutonomousRun {
 
 impl AutonomousRun {
     pub fn is_success(&self) -> bool {
-        matches!(self.status, Status::Completed | Status::MaxIterations)
+        matches!(self.status, Status::Completed | Status::MaxIterations | Status::Paused)
     }
 
     /// The lines that are shown at the end of a run.
@@ -145,6 +148,9 @@ pub async fn run(
         progress.add(conversation.run(&next).await);
         if progress.total.is_interrupted {
             break (Status::Interrupted, String::new());
+        }
+        if progress.total.is_paused {
+            break (Status::Paused, String::new());
         }
         let end = scope.with_task(|task| task.end());
         if let Some(error) = &progress.total.error

@@ -105,6 +105,8 @@ pub struct RoleRun {
     pub is_dry: bool,
     /// True if the user stopped it; nothing may follow.
     pub is_interrupted: bool,
+    /// True if it waits until the user approves calls.
+    pub is_paused: bool,
     /// The exit code of a program that ends with this run.
     pub exit_code: u8,
 }

@@ -1,10 +1,15 @@
 //! `run -a`: lets a role work on a task by itself.
 
+use std::mem::take;
+
 use args::RunArgs;
+use audit::runs::PendingCall;
 use initrunner::autonomy::{self, AutonomousRun, DryConversation, Status};
 use initrunner::host::RoleConversation as _;
 use initrunner::role::Interval;
+use serde_json::json;
 
+use super::approvals;
 use super::role_runner::Runner;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::role::{self, stores};
@@ -20,37 +25,51 @@ pub(super) async fn run(assembly: &Assembly, args: &RunArgs, prompt: &str) -> Ou
         if !assembly.wants_json() {
             output::line(&result.total.output)?;
         }
-        return shown(assembly, &result, "dry-run");
+        return shown(assembly, &result, ("dry-run", &[]));
     }
     let runner = Runner::new(assembly);
     let mut conversation = runner.open_shown().await?;
     let id = conversation.id.clone();
     let result = autonomy::run(&mut conversation, Some(&runner), &chosen.role, prompt).await;
+    let (role, waiting) = (conversation.role.clone(), take(&mut conversation.waiting));
     Box::new(conversation).close().await;
+    let waiting = approvals::store(assembly, role.as_deref(), &id, waiting)?;
     if chosen.has_schema() && !assembly.wants_json() && result.total.error.is_none() {
         output::line(output::answer(&result.total.output))?;
     }
-    let exit = shown(assembly, &result, id.as_str())?;
+    let exit = shown(assembly, &result, (id.as_str(), &waiting))?;
     if let Some(memory) = stores::open_memory(assembly, &chosen.role) {
         result.record(&memory).unwrap_or_else(|what| output::warning(&what));
     }
-    if result.status != Status::Interrupted {
+    if !matches!(result.status, Status::Interrupted | Status::Paused) {
         let times = [Interval::AfterSession, Interval::AfterAutonomous];
         stores::end_session(assembly, runner.answering().await?, &times).await;
     }
     Ok(exit)
 }
 
-fn shown(assembly: &Assembly, result: &AutonomousRun, id: &str) -> Outcome {
+fn shown(
+    assembly: &Assembly,
+    result: &AutonomousRun,
+    (id, waiting): (&str, &[PendingCall]),
+) -> Outcome {
     if assembly.wants_json() {
-        output::json(&result.to_json(id))?;
+        let mut object = result.to_json(id);
+        if !waiting.is_empty() {
+            object["pending_approvals"] = json!(waiting);
+        }
+        output::json(&object)?;
     } else {
         output::note(&result.report());
+        if !waiting.is_empty() {
+            approvals::tell(waiting);
+        }
     }
     Ok(match result.status {
         Status::Completed | Status::MaxIterations => Exit::Done,
         Status::Blocked | Status::Failed => Exit::Failed,
         Status::Timeout | Status::BudgetExceeded => Exit::Limited,
+        Status::Paused => Exit::Paused,
         Status::Error | Status::Interrupted => Exit::Command(result.total.exit_code),
     })
 }

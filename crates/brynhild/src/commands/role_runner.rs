@@ -9,7 +9,7 @@ use agent::conversation::Conversation;
 use args::ChatArgs;
 use async_trait::async_trait;
 use contract::event::Input;
-use contract::id::SessionId;
+use contract::id::{CallId, SessionId};
 use initrunner::host::{RoleConversation, RoleRun, RoleRunner};
 use initrunner::role::Role;
 use initrunner::task::RunScope;
@@ -19,6 +19,7 @@ use plugins::hooks::Ask as _;
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
+use super::approvals;
 use super::chat::OpenConversation;
 use super::role::RoleResult;
 use crate::assemble;
@@ -70,6 +71,7 @@ impl<'a> Runner<'a> {
         let (chat, answering) = (ChatArgs::default(), Arc::clone(self.answering().await?));
         let mut opened = OpenRun::new(self.assembly, &chat, answering).await?;
         opened.log = super::chat::log(self.assembly, &chat)?;
+        opened.may_pause = true;
         let has_schema = opened.role.as_ref().is_some_and(|role| role.output.is_some());
         if !self.assembly.wants_json() && !has_schema {
             let is_verbose = self.assembly.global.verbose;
@@ -115,11 +117,15 @@ pub(super) struct OpenRun {
     pub(super) id: SessionId,
     conversation: Conversation,
     background: BackgroundServices,
-    role: Option<Arc<OpenRole>>,
+    pub(super) role: Option<Arc<OpenRole>>,
     storage: SessionStorage,
     view: Box<dyn View>,
     log: Option<LeveledLog>,
     last: Option<Verdict>,
+    /// True if it pauses at calls that nobody can approve now.
+    may_pause: bool,
+    /// The calls that it paused at.
+    pub(super) waiting: Vec<(CallId, String, Value)>,
 }
 
 impl OpenRun {
@@ -139,14 +145,29 @@ impl OpenRun {
         let opened = OpenConversation::open(assembly, chat, answering, |_, _| ()).await?;
         let OpenConversation { id, conversation, background, role, storage, .. } = opened.0;
         let view = Box::new(frontends::quiet(assembly));
-        Ok(Self { id, conversation, background, role, storage, view, log: None, last: None })
+        let (log, last, may_pause, waiting) = (None, None, false, Vec::new());
+        Ok(Self {
+            id,
+            conversation,
+            background,
+            role,
+            storage,
+            view,
+            log,
+            last,
+            may_pause,
+            waiting,
+        })
     }
 
     async fn show(&mut self, input: Input) -> io::Result<Verdict> {
         let (view, log) = (self.view.as_mut(), self.log.take());
-        let mut tee = Tee { view, log, kept: None, approvals: None };
+        let role = self.role.as_deref().filter(|_| self.may_pause);
+        let approvals = role.map(|role| approvals::of_role(role, Vec::new()));
+        let mut tee = Tee { view, log, kept: None, approvals };
         let shown = frontends::show(&mut self.conversation, Some(input), &mut tee, None).await;
         self.log = tee.log;
+        self.waiting = tee.approvals.map(|it| it.waiting).unwrap_or_default();
         shown
     }
 }
@@ -163,9 +184,10 @@ impl RoleConversation for OpenRun {
             }
         };
         let result = RoleResult::new(&verdict, self.role.as_deref());
+        let is_paused = !self.waiting.is_empty();
         let failed = || format!("the run ended with exit code {}", result.exit.code());
-        let error =
-            (result.exit != Exit::Done).then(|| result.error.clone().unwrap_or_else(failed));
+        let error = (result.exit != Exit::Done && !is_paused)
+            .then(|| result.error.clone().unwrap_or_else(failed));
         let usage = &verdict.usage;
         let run = RoleRun {
             output: result.output,
@@ -176,7 +198,8 @@ impl RoleConversation for OpenRun {
             reasoning_tokens: usage.reasoning_tokens.unwrap_or_default(),
             duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
             is_dry: false,
-            is_interrupted: result.exit.is_signal(),
+            is_interrupted: result.exit.is_signal() && !is_paused,
+            is_paused,
             exit_code: result.exit.code(),
         };
         self.last = Some(verdict);

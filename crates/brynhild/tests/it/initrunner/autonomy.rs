@@ -182,3 +182,19 @@ fn history_is_summarized_between_iterations() {
     assert!(history.contains("The user wants a look around."), "{history}");
     assert!(!history.contains("add_todo"), "{history}");
 }
+
+#[test]
+fn autonomous_run_pauses_at_a_call_that_needs_approval() {
+    let write = || Reply::calls([("write_file", json!({"path": "a", "content": "kept"}))]);
+    let model = ModelServer::start([write(), write(), Reply::text("Written.")]);
+    let tools = "tools: [{type: filesystem, read_only: false, approval: required}]\n";
+    let project = with_role(&model, tools);
+    let run = project.brynhild(&["run", "role.yaml", "-a", "-p", "write a"]);
+    assert!(run.code(2).stderr.contains("Status: paused | Iterations: 1/10"), "{run}");
+    assert!(run.stderr.contains("paused — 1 tool call(s) awaiting approval."), "{run}");
+    let listed = project.brynhild(&["pending", "--json"]).success().json();
+    let id = listed[0]["run_id"].as_str().unwrap();
+    let resumed = project.brynhild(&["approve", id, "--all"]);
+    assert_eq!(resumed.success().stdout, "Written.\n", "{resumed}");
+    assert_eq!(project.read("a"), "kept");
+}
