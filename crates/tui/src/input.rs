@@ -32,7 +32,7 @@ pub enum Input {
     Closed,
 }
 
-pub(crate) const STALLED: &str = "a paste has not ended yet; Esc ends it";
+pub(crate) const STALLED: &str = "Unfinished paste · Esc ends it";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mouse {

@@ -64,42 +64,37 @@ const fn row(
 
 /// Every action.
 pub const ACTIONS: &[ActionInfo] = &[
-    row(Action::Help, "help", "Show keys and commands", &["ctrl+t h", "ctrl+t ?", "f1"]),
-    row(
-        Action::Palette,
-        "palette",
-        "Find anything that can be done",
-        &["ctrl+t p", "f3", "ctrl+shift+p"],
-    ),
-    row(Action::Models, "models", "Choose the model", &["ctrl+t m", "f4"]),
-    row(Action::Sessions, "sessions", "Go on with another session", &["ctrl+t s", "f6"]),
-    row(Action::Fresh, "new-session", "Begin another session", &["ctrl+t n"]),
-    row(Action::Thinking, "thinking", "Open or close the model's reasoning", &["ctrl+t t", "f2"]),
-    row(Action::Open, "open", "Open or close the last tool call", &["ctrl+t o", "f7"]),
-    row(Action::Browse, "browse", "Walk through the conversation", &["ctrl+t b", "f8"]),
+    row(Action::Help, "help", "Help: keys and commands", &["ctrl+t h", "ctrl+t ?", "f1"]),
+    row(Action::Palette, "palette", "Command palette", &["ctrl+t p", "f3", "ctrl+shift+p"]),
+    row(Action::Models, "models", "Switch model", &["ctrl+t m", "f4"]),
+    row(Action::Sessions, "sessions", "Switch session", &["ctrl+t s", "f6"]),
+    row(Action::Fresh, "new-session", "New session", &["ctrl+t n"]),
+    row(Action::Thinking, "thinking", "Toggle reasoning", &["ctrl+t t", "f2"]),
+    row(Action::Open, "open", "Toggle the last tool call", &["ctrl+t o", "f7"]),
+    row(Action::Browse, "browse", "Browse the conversation", &["ctrl+t b", "f8"]),
     row(Action::Search, "search", "Search the conversation", &["ctrl+t /", "f9"]),
     row(Action::Copy, "copy", "Copy the last reply", &["ctrl+t y"]),
-    row(Action::Editor, "editor", "Write in your editor", &["ctrl+t e", "ctrl+x ctrl+e"]),
-    row(Action::History, "history", "Search what you sent before", &["ctrl+r", "ctrl+t r"]),
-    row(Action::Mode, "mode", "Let tools only look, or not", &["backtab", "ctrl+t f"]),
-    row(Action::Permissions, "permissions", "Look at permissions", &["ctrl+t a"]),
-    row(Action::Plugins, "plugins", "Look at plugins", &["ctrl+t g"]),
-    row(Action::Themes, "themes", "Choose colors", &["ctrl+t d"]),
-    row(Action::Compact, "compact", "Shorten what the model sees", &["ctrl+t k"]),
-    row(Action::Clear, "clear", "Begin again with an empty history", &["ctrl+t c", "f5"]),
-    row(Action::Mouse, "mouse", "Catch the mouse, or leave it alone", &["ctrl+t x"]),
-    row(Action::Vim, "vim", "Edit with vi's keys, or with emacs's", &["ctrl+t v"]),
+    row(Action::Editor, "editor", "Edit in $EDITOR", &["ctrl+t e", "ctrl+x ctrl+e"]),
+    row(Action::History, "history", "Search prompt history", &["ctrl+r", "ctrl+t r"]),
+    row(Action::Mode, "mode", "Next permission mode", &["backtab", "ctrl+t f"]),
+    row(Action::Permissions, "permissions", "Permissions", &["ctrl+t a"]),
+    row(Action::Plugins, "plugins", "Plugins", &["ctrl+t g"]),
+    row(Action::Themes, "themes", "Theme", &["ctrl+t d"]),
+    row(Action::Compact, "compact", "Compact the conversation", &["ctrl+t k"]),
+    row(Action::Clear, "clear", "Clear the conversation", &["ctrl+t c", "f5"]),
+    row(Action::Mouse, "mouse", "Toggle mouse capture", &["ctrl+t x"]),
+    row(Action::Vim, "vim", "Toggle vim mode", &["ctrl+t v"]),
     row(Action::PageUp, "page-up", "Scroll up", &["pageup", "alt+v"]),
     row(Action::PageDown, "page-down", "Scroll down", &["pagedown", "ctrl+v"]),
-    row(Action::Top, "top", "Go to the beginning", &["ctrl+home", "ctrl+t <"]),
-    row(Action::Bottom, "bottom", "Go to the end", &["ctrl+end", "ctrl+t >"]),
-    row(Action::Redraw, "redraw", "Draw the screen anew", &["ctrl+t l"]),
-    row(Action::Suspend, "suspend", "Go back to the shell (fg returns)", &["ctrl+z"]),
-    row(Action::Cancel, "cancel", "Close what is open, or stop the model", &["esc", "ctrl+g"]),
-    row(Action::Interrupt, "interrupt", "Stop the model; empty the text; twice: end", &["ctrl+c"]),
-    row(Action::Send, "send", "Send what is written", &[]),
-    row(Action::Newline, "newline", "Begin another line", &[]),
-    row(Action::Quit, "quit", "End", &["ctrl+t q", "ctrl+q", "f10"]),
+    row(Action::Top, "top", "Scroll to the start", &["ctrl+home", "ctrl+t <"]),
+    row(Action::Bottom, "bottom", "Scroll to the end", &["ctrl+end", "ctrl+t >"]),
+    row(Action::Redraw, "redraw", "Redraw", &["ctrl+t l"]),
+    row(Action::Suspend, "suspend", "Suspend (fg resumes)", &["ctrl+z"]),
+    row(Action::Cancel, "cancel", "Close, or interrupt the model", &["esc", "ctrl+g"]),
+    row(Action::Interrupt, "interrupt", "Interrupt; clear the text; twice: exit", &["ctrl+c"]),
+    row(Action::Send, "send", "Send", &[]),
+    row(Action::Newline, "newline", "Insert a line break", &[]),
+    row(Action::Quit, "quit", "Exit", &["ctrl+t q", "ctrl+q", "f10"]),
 ];
 
 /// Keys that the user has set: names of actions with keys in words.
@@ -133,11 +128,11 @@ impl Keymap {
                 let name = described.name;
                 match sequence(word) {
                     Some(keys) if begins_with_letter(&keys) => problems.push(format!(
-                        "`{word}` (ui.keys.{name}) is left out: it begins with a letter, which \
-                         could not be typed any more"
+                        "`{word}` (ui.keys.{name}) is ignored: it begins with a letter, which \
+                         could then not be typed"
                     )),
                     Some(keys) => bound.push(keys),
-                    None => problems.push(format!("`{word}` names no key (ui.keys.{name})")),
+                    None => problems.push(format!("`{word}` is not a key (ui.keys.{name})")),
                 }
             }
             // An invalid binding removes nothing.
@@ -148,7 +143,10 @@ impl Keymap {
         for name in remapped.keys() {
             if ACTIONS.iter().all(|described| described.name != name) {
                 let names: Vec<&str> = ACTIONS.iter().map(|described| described.name).collect();
-                problems.push(format!("`{name}` is no action; there are {}", names.join(", ")));
+                problems.push(format!(
+                    "`{name}` is not an action; the actions are {}",
+                    names.join(", ")
+                ));
             }
         }
         // The user's bindings replace the defaults.
@@ -283,7 +281,7 @@ fn lost(bindings: &[(Vec<Key>, Action, bool)]) -> Vec<String> {
         for (_, theirs, is_own) in bindings.iter().filter(is_same) {
             let theirs = described(*theirs).name;
             problems.push(if *is_own {
-                format!("{shown} is set for {own} and for {theirs} (ui.keys); {own} has it")
+                format!("{shown} is bound to both {own} and {theirs} (ui.keys); {own} gets it")
             } else {
                 format!("{shown} (ui.keys.{own}) takes the key of {theirs}")
             });
@@ -291,7 +289,7 @@ fn lost(bindings: &[(Vec<Key>, Action, bool)]) -> Vec<String> {
         if let [key] = keys[..]
             && key.typed().is_some()
         {
-            problems.push(format!("{shown} (ui.keys.{own}) cannot be typed any more"));
+            problems.push(format!("{shown} (ui.keys.{own}) can no longer be typed"));
         }
     }
     problems
@@ -359,16 +357,16 @@ mod tests {
     #[test]
     fn keymap_reports_mistakes_in_user_keys() {
         let remapped = KeyOverrides::from([
-            ("help".to_owned(), vec!["f5".to_owned()]),
+            ("help".to_owned(), vec!["f7".to_owned()]),
             ("quit".to_owned(), vec!["hyper+q".to_owned()]),
             ("fly".to_owned(), vec![]),
         ]);
         let (keymap, problems) = Keymap::new(&remapped);
-        assert_eq!(keymap.resolve(&keys("f5")), KeyMatch::Action(Action::Help));
+        assert_eq!(keymap.resolve(&keys("f7")), KeyMatch::Action(Action::Help));
         assert_eq!(keymap.resolve(&keys("f1")), KeyMatch::Unknown);
         assert_eq!(keymap.resolve(&keys("f10")), KeyMatch::Action(Action::Quit), "it stays");
         assert_eq!(problems.len(), 3, "{problems:?}");
-        assert!(problems.contains(&"F5 (ui.keys.help) takes the key of clear".to_owned()));
+        assert!(problems.contains(&"F7 (ui.keys.help) takes the key of open".to_owned()));
     }
 
     #[test]
@@ -379,7 +377,7 @@ mod tests {
             ("newline".to_owned(), vec!["enter".to_owned()]),
         ]);
         let (_, problems) = Keymap::new(&remapped);
-        assert_eq!(problems, ["h (ui.keys.help) cannot be typed any more"]);
+        assert_eq!(problems, ["h (ui.keys.help) can no longer be typed"]);
     }
 
     #[test]
@@ -412,7 +410,7 @@ mod tests {
             problems,
             [
                 "F7 (ui.keys.help) takes the key of open",
-                "F7 is set for help and for clear (ui.keys); help has it",
+                "F7 is bound to both help and clear (ui.keys); help gets it",
             ]
         );
     }

@@ -24,15 +24,16 @@ pub fn cautions(text: &str) -> Vec<String> {
     let mut cautions = Vec::new();
     let hidden = text.chars().filter(|c| is_deceptive(*c)).count();
     if hidden > 0 {
-        cautions.push(format!("{hidden} hidden characters or odd blanks are shown as \\u{{…}}"));
+        let hidden = counted(
+            hidden,
+            "hidden character or unusual space is",
+            "hidden characters or unusual spaces are",
+        );
+        cautions.push(format!("{hidden} shown as \\u{{…}}"));
     }
     let alike = imitations(text).len();
     if alike > 0 {
-        let letters = counted(
-            alike,
-            "letter that only looks like another is",
-            "letters that only look like others are",
-        );
+        let letters = counted(alike, "look-alike letter is", "look-alike letters are");
         cautions.push(format!("{letters} shown as \\u{{…}}"));
     }
     let is_gap = |c: char| c == '\t' || (c.is_whitespace() && c != '\n');
@@ -40,7 +41,7 @@ pub fn cautions(text: &str) -> Vec<String> {
     let gaps = inner.flat_map(|line| line.split(|c| !is_gap(c))).map(|gap| gap.chars().count());
     let widest = gaps.max().unwrap_or(0);
     if widest >= WIDE_GAP {
-        cautions.push(format!("something follows after {widest} spaces in a row"));
+        cautions.push(format!("more text follows after {widest} spaces"));
     }
     cautions
 }
@@ -104,14 +105,14 @@ mod tests {
     fn unusual_blanks_are_escaped() {
         let blanks = "rm\u{a0}-rf\u{2003}x \u{3000}\u{fe0f}";
         assert_eq!(unmasked(blanks), r"rm\u{a0}-rf\u{2003}x \u{3000}\u{fe0f}");
-        assert_eq!(cautions(blanks), ["4 hidden characters or odd blanks are shown as \\u{…}"]);
+        assert_eq!(cautions(blanks), ["4 hidden characters or unusual spaces are shown as \\u{…}"]);
     }
 
     #[test]
     fn gaps_and_hidden_characters_are_pointed_out() {
         assert!(cautions("    indented\n\tline").is_empty());
         let padded = format!("ls{}; rm x", " ".repeat(300));
-        assert_eq!(cautions(&padded), ["something follows after 300 spaces in a row"]);
+        assert_eq!(cautions(&padded), ["more text follows after 300 spaces"]);
         assert_eq!(cautions("ls\r\x1b[2K").len(), 1);
     }
 
@@ -127,7 +128,7 @@ mod tests {
             ("c\u{200b}\u{430}t", r"c\u{200b}\u{430}t"),
         ] {
             assert_eq!(unmasked(text), shown);
-            assert!(cautions(text).iter().any(|it| it.contains("that only look")), "{text}");
+            assert!(cautions(text).iter().any(|it| it.contains("look-alike")), "{text}");
         }
     }
 

@@ -107,7 +107,7 @@ impl Status {
                     Piece::Text { .. } => "writing".to_owned(),
                     Piece::Thinking { .. } => "thinking".to_owned(),
                     Piece::Call { name } => format!("calling {}", one_line(name)),
-                    Piece::Restart => "asking again".to_owned(),
+                    Piece::Restart => "retrying".to_owned(),
                 };
                 self.doing(&what, now);
             }

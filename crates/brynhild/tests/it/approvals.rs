@@ -282,9 +282,7 @@ fn question_shows_hidden_characters() {
     let hidden = format!("# list\nls{}; touch made\r\x1b[2K\u{202e}", " ".repeat(300));
     let (_server, project) = wanting(&[&hidden]);
     let (terminal, screen) = start_chat_and_wait_for_question(&project);
-    for part in
-        ["# list", "; touch made\\u{d}\\u{1b}[2K\\u{202e}", "300 spaces in a row", "3 hidden"]
-    {
+    for part in ["# list", "; touch made\\u{d}\\u{1b}[2K\\u{202e}", "300 spaces", "3 hidden"] {
         assert!(screen.contains(part), "{part} is missing:\n{screen}");
     }
     terminal.send("\r");
@@ -296,7 +294,7 @@ fn question_shows_hidden_characters() {
 fn question_escapes_lookalike_letters() {
     let (_server, project) = wanting(&["\u{441}at a; touch файл"]);
     let (terminal, screen) = start_chat_and_wait_for_question(&project);
-    for part in ["\\u{441}at a; touch файл", "1 letter that only looks like another"] {
+    for part in ["\\u{441}at a; touch файл", "1 look-alike letter"] {
         assert!(screen.contains(part), "{part} is missing:\n{screen}");
     }
     terminal.send("\r");
@@ -396,7 +394,7 @@ fn two_calls_can_be_answered_one_by_one() {
 fn session_approvals_are_listed_and_revoked() {
     let (_server, project) = wanting(&["touch made", "touch made", "touch made"]);
     let terminal = project.terminal(&["--mode", "ask"], SIZE);
-    terminal.wait_for("write to the model");
+    terminal.wait_for("Ask anything");
     let allow = || {
         terminal.wait_for("Yes, for this session");
         terminal.send("3");

@@ -24,14 +24,14 @@ const SIZE: (u16, u16) = (100, 30);
 
 fn start(project: &Project) -> Terminal {
     let terminal = project.terminal::<&str>(&[], SIZE);
-    terminal.wait_for("write to the model");
+    terminal.wait_for("Ask anything");
     terminal
 }
 
 /// Starts in the mode that asks about every command.
 fn start_asking(project: &Project) -> Terminal {
     let terminal = project.terminal(&["--mode", "ask"], SIZE);
-    terminal.wait_for("write to the model");
+    terminal.wait_for("Ask anything");
     terminal
 }
 
@@ -180,7 +180,7 @@ fn keys_at_a_question_do_not_reach_the_composer() {
     terminal.wait_for("Yes, once");
     terminal.send("yyy");
     terminal.wait_for("fine");
-    let screen = terminal.wait_for("> write to the model");
+    let screen = terminal.wait_for("> Ask anything");
     assert!(!screen.contains("VIEW"), "{screen}");
     assert_eq!(project.read("a.txt"), "x\n");
 }
@@ -195,7 +195,7 @@ fn enter_approves_and_escape_stops_the_turn() {
         terminal.send("go\r");
         terminal.wait_for("› 1  Yes, once");
         terminal.send(key);
-        terminal.wait_for(if is_made { "fine" } else { "interrupted" });
+        terminal.wait_for(if is_made { "fine" } else { "Interrupted" });
         assert_eq!(project.path().join("a.txt").exists(), is_made, "{key:?}");
         assert_eq!(server.chats().len(), 1 + usize::from(is_made));
     }
@@ -212,7 +212,7 @@ fn escape_stops_a_reply_and_the_next_one_works() {
     terminal.send("talk\r");
     server.wait_for_stalls(1);
     terminal.send("\x1b");
-    terminal.wait_for("interrupted");
+    terminal.wait_for("Interrupted");
     terminal.send("once more\r");
     terminal.wait_for("again");
 }

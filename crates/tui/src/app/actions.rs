@@ -24,12 +24,12 @@ impl App {
             Action::Quit => self.quit(effects),
             Action::Thinking => {
                 self.settings.shows_thinking = !self.settings.shows_thinking;
-                let word = if self.settings.shows_thinking { "open" } else { "closed" };
-                self.note = format!("reasoning is {word}");
+                let word = if self.settings.shows_thinking { "shown" } else { "hidden" };
+                self.note = format!("Reasoning {word}");
             }
             Action::Clear => {
                 if self.status.is_busy() {
-                    "the history is cleared when the turn ends".clone_into(&mut self.note);
+                    "The conversation is cleared when this turn ends".clone_into(&mut self.note);
                 }
                 effects.push(Effect::Ask(Request::Command("/clear".to_owned())));
             }
@@ -67,8 +67,8 @@ impl App {
             Action::Vim => {
                 let is_on = self.composer.vim.is_none();
                 self.composer.set_vim(is_on);
-                let word = if is_on { "vi" } else { "emacs" };
-                self.note = format!("keys edit like {word}");
+                let word = if is_on { "on" } else { "off" };
+                self.note = format!("Vim mode {word}");
             }
             Action::PageUp | Action::PageDown | Action::Top | Action::Bottom => self.scroll(action),
             Action::Redraw | Action::Suspend => {
@@ -90,8 +90,9 @@ impl App {
     fn switch_mouse(&mut self, effects: &mut Vec<Effect>) {
         self.has_mouse = !self.has_mouse;
         effects.push(Effect::Mouse(self.has_mouse));
-        let word = if self.has_mouse { "ours" } else { "the terminal's" };
-        self.note = format!("the mouse is {word}");
+        let text =
+            if self.has_mouse { "Mouse captured · Shift selects text" } else { "Mouse released" };
+        text.clone_into(&mut self.note);
     }
 
     fn scroll(&mut self, action: Action) {
@@ -129,7 +130,7 @@ impl App {
         let last = (0..self.transcript.len()).rev().find(is_reply);
         match last.and_then(|at| self.transcript.text_of(at)) {
             Some(text) => self.copy(text, effects),
-            None => "there is no reply yet".clone_into(&mut self.note),
+            None => "No reply to copy yet".clone_into(&mut self.note),
         }
     }
 
@@ -138,9 +139,9 @@ impl App {
         let whole = text.len();
         self.note = if whole > MAX_COPY_BYTES {
             let (most, whole) = (MAX_COPY_BYTES / 1024, whole.div_ceil(1024));
-            format!("copied the first {most} of {whole} KB; `/export` writes all to a file")
+            format!("Copied the first {most} of {whole} KB · `/export` writes everything to a file")
         } else {
-            "copied through the terminal".to_owned()
+            "Copied".to_owned()
         };
         effects.push(Effect::Copy(text));
     }
@@ -171,7 +172,7 @@ impl App {
 
     fn stop_turn(&mut self, effects: &mut Vec<Effect>) {
         effects.push(Effect::send(Input::Interrupt));
-        "stopping".clone_into(&mut self.note);
+        "Interrupting".clone_into(&mut self.note);
         // Queued messages would start the next turn: after a stop the user decides again.
         self.put_back();
     }
@@ -203,7 +204,7 @@ impl App {
             self.composer.changed();
             self.composer.history.add(&text);
             self.text_changed();
-            "the text is in the history: Up brings it back".clone_into(&mut self.note);
+            "Cleared · Up brings it back".clone_into(&mut self.note);
             return;
         } else if !self.queue.is_empty() {
             self.queue.pop();
@@ -224,9 +225,9 @@ impl App {
     }
 
     fn warn_of_end(&mut self, is_busy: bool) {
-        let doing = if is_busy { "stopping; " } else { "" };
+        let doing = if is_busy { "Interrupting · press" } else { "Press" };
         let key = self.keymap.hint(Action::Interrupt);
-        self.note = format!("{doing}{key} once more ends");
+        self.note = format!("{doing} {key} again to exit");
     }
 
     fn quit(&mut self, effects: &mut Vec<Effect>) {

@@ -154,7 +154,7 @@ impl App {
             match block.and_then(|block| block.picture_written(by, cell)) {
                 Some(Ok(written)) => all.push((*at, written)),
                 Some(Err(why)) => {
-                    self.note = format!("a picture cannot be shown: {}", one_line(&why));
+                    self.note = format!("Cannot show an image: {}", one_line(&why));
                     self.is_dirty = true;
                 }
                 None => {}
@@ -191,13 +191,13 @@ impl App {
         for (y, text) in (area.y..area.bottom()).zip(self.queue.iter().skip(skipped)) {
             // Of a long text no more is looked at than could be shown.
             let text = contract::text::head(text.trim(), 8 * usize::from(area.width));
-            let line = format!("waits: {}", one_line(&text.replace('\n', " ⏎ ")));
+            let line = format!("Queued: {}", one_line(&text.replace('\n', " ⏎ ")));
             let line = clipped(&line, usize::from(area.width).saturating_sub(16));
             let at = Position { x: area.x, y };
             let used = canvas.text(at, &line, Role::Soft, area.width);
             if y + 1 == area.bottom() && self.composer.buffer.is_empty() {
                 let at = Position { x: area.x + used, y };
-                canvas.text(at, "  (Up edits it)", Role::Soft, area.width - used);
+                canvas.text(at, "  (↑ to edit)", Role::Soft, area.width - used);
             }
         }
     }
@@ -209,19 +209,19 @@ impl App {
             canvas.text(at, &rule, Role::Border, area.width);
             if let Some(percent) = self.view.progress(&self.transcript) {
                 let end = self.keymap.hint(Action::Bottom);
-                let text = format!(" {percent}% · {end} goes to the end ");
+                let text = format!(" {percent}% · {end} for the end ");
                 let text = clipped(&text, usize::from(area.width));
                 let x = area.right().saturating_sub(narrow(columns(&text)));
                 canvas.text(Position { x, ..at }, &text, Role::Selection, area.width);
             }
         }
         let placeholder = match (self.is_connected, self.status.is_busy()) {
-            (false, _) => "starting; you can write already".to_owned(),
+            (false, _) => "Starting… you can type already".to_owned(),
             (true, true) => {
-                let stops = self.keymap.hint(Action::Cancel);
-                format!("what you send waits until the model can hear it; {stops} stops it")
+                let hint = |action: Action| self.keymap.hint(action);
+                format!("{} to queue · {} to interrupt", hint(Action::Send), hint(Action::Cancel))
             }
-            (true, false) => "write to the model".to_owned(),
+            (true, false) => "Ask anything…".to_owned(),
         };
         let cursor = self.composer.draw(area, canvas, &placeholder);
         (self.focus == Focus::Writing).then_some(cursor)
@@ -234,15 +234,15 @@ impl App {
         if self.focus == Focus::Browsing {
             let is_selecting = self.view.selection.is_some_and(|it| it.by != By::Mouse);
             let keys = if is_selecting {
-                "selecting: arrows move, o the other end, y copies"
+                "Selecting: arrows extend · o other end · y copy"
             } else {
-                "walking: Enter opens, j k go by rows, v selects, y copies, / searches"
+                "Browsing: Enter open · j k row · v select · y copy · / search"
             };
-            return format!("{keys}, {} ends", self.keymap.hint(Action::Cancel));
+            return format!("{keys} · {} to leave", self.keymap.hint(Action::Cancel));
         }
         let mode = match &self.composer.vim {
-            Some(vim) if vim.is_marking() => "VISUAL: d y c, Esc ends",
-            Some(vim) if vim.is_normal() => "NORMAL: i writes",
+            Some(vim) if vim.is_marking() => "VISUAL",
+            Some(vim) if vim.is_normal() => "NORMAL",
             Some(_) | None => "",
         };
         if let Some(help) = &self.composer.completion.help {
@@ -323,16 +323,18 @@ impl App {
         let below = all.len().saturating_sub(first + page);
         if first + below > 0 {
             let more = match (first, below) {
-                (0, below) => format!("{below} more: Down"),
-                (above, 0) => format!("{above} more: Up"),
-                (above, below) => format!("{above} Up, {below} Down"),
+                (0, below) => format!("{below} more ↓"),
+                (above, 0) => format!("{above} more ↑"),
+                (above, below) => format!("{above} ↑ {below} ↓"),
             };
             if inner.x == place.x {
                 // Without a frame its title has room for it.
                 canvas.frame(place, &format!("{} {more}", keys.join(" ")));
             } else {
-                canvas
-                    .foot(place, &format!("{more}; {} lists all", canvas.keys.hint(Action::Help)));
+                canvas.foot(
+                    place,
+                    &format!("{more} · {} for all keys", canvas.keys.hint(Action::Help)),
+                );
             }
         }
         let wide = inner.width / narrow(across).max(1);

@@ -53,7 +53,7 @@ impl App {
                 self.layers.retain(|layer| layer.asks_about().is_empty());
                 self.dismiss_inquiries(effects);
                 if turn_time.is_some_and(|time| time >= self.settings.long_run) {
-                    self.notify_user("Brynhild is done", effects);
+                    self.notify_user("Brynhild has finished", effects);
                 }
                 effects.extend(self.flush_queue());
                 effects.push(Effect::Ask(Request::Facts));

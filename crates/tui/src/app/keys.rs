@@ -154,7 +154,7 @@ impl App {
             }
             KeyMatch::Unknown if self.chord.len() > 1 => {
                 if key != Key::plain(Code::Esc) {
-                    self.note = format!("nothing is at {key}");
+                    self.note = format!("{key} is not bound");
                 }
                 self.chord.clear();
             }
@@ -350,10 +350,10 @@ impl App {
                 self.view.cursor = Some(place);
                 self.view.show(place, &mut self.transcript, &self.theme);
                 let (number, count) = self.transcript.matches(&needle, place);
-                self.note = format!("match {number} of {count}");
+                self.note = format!("Match {number} of {count}");
             }
             None if needle.is_empty() => {}
-            None => "not found".clone_into(&mut self.note),
+            None => "Not found".clone_into(&mut self.note),
         }
     }
 

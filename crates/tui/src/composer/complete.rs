@@ -226,7 +226,7 @@ impl Completion {
 
     fn help_for(&self, buffer: &Buffer) -> Option<String> {
         if self.is_cut && self.wanted() == Some(CompletionKind::File) {
-            return Some(format!("only {} files are known; there are more", self.files.len()));
+            return Some(format!("Only the first {} files are listed", self.files.len()));
         }
         let name = buffer.raw().strip_prefix('/')?.split(' ').next()?;
         let item = self.commands.iter().find(|item| item.value == name)?;

@@ -10,6 +10,7 @@ use crate::canvas::{Canvas, centered, share};
 use crate::key::{Code, Key};
 use crate::keymap::{ACTIONS, Action, Keymap};
 use crate::markdown::Markdown;
+use crate::text::counted;
 
 pub(crate) struct Page {
     markdown: Markdown,
@@ -47,7 +48,7 @@ impl Layer for Page {
     fn draw(&mut self, area: Rect, canvas: &mut Canvas<'_>) -> Option<Position> {
         let place = centered(area, 90, share(area.height, 90).max(5));
         let closes = canvas.keys.hint(Action::Cancel);
-        let inner = canvas.frame(place, &format!("Help ({closes} closes)"));
+        let inner = canvas.frame(place, &format!("Help ({closes} to close)"));
         self.markdown.lay_out(usize::from(inner.width), 0, canvas.theme);
         let page = usize::from(inner.height);
         self.step = page.saturating_sub(1).max(1);
@@ -60,7 +61,8 @@ impl Layer for Page {
         let hidden = self.markdown.height().saturating_sub(self.scroll + page);
         if hidden > 0 {
             let [page, end] = [Action::PageDown, Action::Bottom].map(|it| canvas.keys.hint(it));
-            canvas.foot(place, &format!("{hidden} more rows: {page}, {end}"));
+            let more = counted(hidden, "more line", "more lines");
+            canvas.foot(place, &format!("{more} ({page}, {end})"));
         }
         None
     }
@@ -71,9 +73,9 @@ pub(crate) fn help(keymap: &Keymap) -> String {
     let send = keymap.keys_of(Action::Send);
     let send = if send.is_empty() { "Enter".to_owned() } else { send.join(", ") };
     let mut text = format!(
-        "Write, and press {send} to send. `@` names a file, `/` a command. What you send while the \
-         model works waits, and can be taken back with Up until it is sent.\n\n## Keys\n\n\
-         | key | what it does |\n|---|---|\n",
+        "Type a message and press {send}. `@` adds a file, `/` runs a command. Messages that you \
+         send while the model works are queued; Up edits the last one.\n\n## Keys\n\n\
+         | Key | Action |\n|---|---|\n",
     );
     for described in ACTIONS {
         let keys = keymap.keys_of(described.action);

@@ -14,7 +14,7 @@ pub(crate) struct Leaving(Leave);
 impl Leaving {
     /// Asks from `now` on.
     pub(crate) fn ask(leave: Leave, now: Instant) -> Dialog<Self> {
-        let words = "What it has done so far is kept; what it is doing is stopped.";
+        let words = "Finished work is kept; the current step is interrupted.";
         let parts = vec![Part::Prose(Role::Text, words.to_owned())];
         let choice = |keys: &'static str, word: &'static str, label: &str| Choice {
             keys,
@@ -22,8 +22,9 @@ impl Leaving {
             label: label.to_owned(),
             takes_text: false,
         };
-        let choices = vec![choice("y", "stop", "Stop it and go"), choice("n", "stay", "Stay here")];
-        let title = "The model is at work here".to_owned();
+        let choices =
+            vec![choice("y", "stop", "Interrupt it and leave"), choice("n", "stay", "Stay")];
+        let title = "The model is still working".to_owned();
         let question = Question::new(title, parts, choices, 1, now);
         Dialog::new(Self(leave), question, now)
     }

@@ -120,23 +120,21 @@ impl Picker {
         match self.subject {
             Subject::Host(Picks::Models) => [
                 "Models",
-                "has it answer from here on",
-                "the provider lists no models; `/model NAME` takes any name",
+                "to select",
+                "The provider lists no models; `/model NAME` takes any name",
             ],
-            Subject::Host(Picks::Sessions) => {
-                ["Sessions", "goes on with it", "no session is kept yet"]
-            }
+            Subject::Host(Picks::Sessions) => ["Sessions", "to resume", "No saved sessions yet"],
             Subject::Host(Picks::Plugins) => [
                 "Plugins",
-                "switches it on or off",
-                "no plugins yet; `brynhild plugin paths` says where they are looked for",
+                "to enable or disable",
+                "No plugins yet; `brynhild plugin paths` lists the directories that are searched",
             ],
             Subject::Host(Picks::Permissions) => {
-                ["Permissions", "takes back what was remembered", "no rules: the mode decides"]
+                ["Permissions", "to revoke", "No rules: the mode decides"]
             }
-            Subject::Themes => ["Themes", "keeps it", "nothing"],
-            Subject::Actions => ["What to do", "does it", "nothing"],
-            Subject::Sent => ["What you sent before", "writes it again", "nothing was sent yet"],
+            Subject::Themes => ["Themes", "to select", "No themes"],
+            Subject::Actions => ["Command palette", "to run", "No commands"],
+            Subject::Sent => ["Prompt history", "to insert", "No prompts yet"],
         }
     }
 
@@ -145,7 +143,7 @@ impl Picker {
         match (self.is_loading, self.items.is_empty()) {
             (true, _) => "…",
             (false, true) => none,
-            (false, false) => "nothing has these letters",
+            (false, false) => "No matches",
         }
     }
 
@@ -356,14 +354,14 @@ impl Layer for Picker {
         let count = format!("{title} ({})", self.found.len());
         let inner = canvas.frame(place, &count);
         let [does, closes] = [Action::Send, Action::Cancel].map(|it| canvas.keys.hint(it));
-        canvas.foot(place, &format!("{does} {purpose}, {closes} closes"));
+        canvas.foot(place, &format!("{does} {purpose} · {closes} to close"));
         let at = inner.as_position();
         let used = canvas.text(at, "> ", Role::Person, inner.width);
         let at = Position { x: at.x + used, ..at };
         let room = inner.width.saturating_sub(used);
         canvas.text(at, self.query.raw(), Role::Text, room);
         if self.query.is_empty() {
-            canvas.text(at, "a few letters find it", Role::Soft, room);
+            canvas.text(at, "Type to filter", Role::Soft, room);
         }
         let below = Rect { y: inner.y + 1, height: inner.height.saturating_sub(1), ..inner };
         let list_width =

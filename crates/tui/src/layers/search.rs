@@ -9,7 +9,7 @@ use crate::canvas::Canvas;
 use crate::composer::{Buffer, Edit};
 use crate::key::{Code, Key};
 use crate::keymap::Action;
-use crate::text::narrow;
+use crate::text::{columns, narrow};
 use crate::theme::Role;
 use crate::transcript::Direction;
 
@@ -60,8 +60,8 @@ impl Layer for Search {
         let line = Rect { y: area.bottom().saturating_sub(1), height: 1, ..area };
         canvas.clear(line);
         let [goes, ends] = [Action::Send, Action::Cancel].map(|it| canvas.keys.hint(it));
-        let label = format!("Search (Up: before; Down: after; {goes} goes there; {ends} ends): ");
-        let label = if usize::from(area.width) > label.len() + 10 { &label } else { "/" };
+        let label = format!("Search (↑ previous · ↓ next · {goes} to browse · {ends} to close): ");
+        let label = if usize::from(area.width) > columns(&label) + 10 { &label } else { "/" };
         let at = line.as_position();
         let used = canvas.text(at, label, Role::Accent, area.width);
         let at = Position { x: at.x + used, ..at };

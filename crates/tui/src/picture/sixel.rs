@@ -51,7 +51,7 @@ fn decoded(png: &[u8]) -> Result<Pixels, String> {
         png::ColorType::GrayscaleAlpha => {
             bytes.chunks_exact(2).map(|it| seen([it[0]; 3], it[1])).collect()
         }
-        other => return Err(format!("its colors are {other:?}")),
+        other => return Err(format!("unsupported color type {other:?}")),
     };
     let side = |length: u32| usize::try_from(length).unwrap_or(0);
     Ok(Pixels { width: side(width), height: side(height), all })

@@ -41,7 +41,9 @@ pub fn parse(text: &str, name: &str) -> Result<Theme, ThemeError> {
         let names: Vec<&str> = BUILT_IN.iter().map(|theme| theme.name.as_str()).collect();
         let listed = names.join(", ");
         let found = BUILT_IN.iter().find(|theme| theme.name == base).cloned();
-        found.ok_or_else(|| ThemeError(format!("`{base}` is no base; there are {listed}")))
+        found.ok_or_else(|| {
+            ThemeError(format!("`{base}` is not a base theme; the base themes are {listed}"))
+        })
     })
 }
 
@@ -54,7 +56,7 @@ fn read(
     let tree = yaml::parse(text, Options::default());
     let tree = tree.map_err(|error| wrong(error.line, &error.message))?;
     let file: File = tree.to_type().map_err(|Malformed { line, message, known, .. }| {
-        let there = if known.is_empty() { "" } else { "; there are " };
+        let there = if known.is_empty() { "" } else { "; known keys: " };
         wrong(line, &format!("{message}{there}{}", known.join(", ")))
     })?;
     let mut theme = base(file.base.as_deref().unwrap_or("dark"))?;
@@ -62,10 +64,10 @@ fn read(
     for (key, words) in &file.styles {
         let Some(role) = ROLES.iter().find(|role| role.name() == *key) else {
             let all = ROLES.map(Role::name).join(", ");
-            return Err(ThemeError(format!("`{key}` is no style; there are {all}")));
+            return Err(ThemeError(format!("`{key}` is not a style; the styles are {all}")));
         };
         let style = style(words).map_err(|word| {
-            ThemeError(format!("`{word}` in `{key}` is neither a color nor a look of letters"))
+            ThemeError(format!("`{word}` in `{key}` is not a color or an attribute such as `bold`"))
         })?;
         theme.set(*role, style);
     }
@@ -119,11 +121,11 @@ mod tests {
     fn parse_names_mistakes() {
         let message = |yaml: &str| parse(yaml, "x").unwrap_err().to_string();
         assert!(message("base: pink").contains("dark, light, 16-color, none"));
-        assert!(message("styles: {codes: red}").contains("`codes` is no style"));
+        assert!(message("styles: {codes: red}").contains("`codes` is not a style"));
         assert!(message("styles: {code: redd}").contains("`redd` in `code`"));
         assert_eq!(
             message("color: red"),
-            "line 1: unknown key `color`; there are name, base, styles"
+            "line 1: unknown key `color`; known keys: name, base, styles"
         );
         for broken in ["color: red", "base: [", "styles:\n  code: {a: b}\n", "a: b\n  c: d"] {
             assert_eq!(message(broken).lines().count(), 1, "{}", message(broken));

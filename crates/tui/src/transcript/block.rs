@@ -47,7 +47,7 @@ pub(crate) enum Kind {
     Changes(Vec<FileChange>),
     /// A text that a part of the program gave the model.
     Injected {
-        origin: String,
+        title: String,
         text: String,
     },
 }
@@ -278,9 +278,11 @@ impl Block {
             rows.extend(picture.rows(shape.pictures, self.picture_id, &lead));
         } else {
             let why = match shape.pictures {
-                Pictures::None => "this terminal shows no pictures; kitty, iTerm2 and sixel do",
+                Pictures::None => {
+                    "This terminal cannot show images (kitty, iTerm2 and sixel terminals can)"
+                }
                 Pictures::Kitty | Pictures::Iterm | Pictures::Sixel => {
-                    "a picture that cannot be shown here"
+                    "An image that cannot be shown here"
                 }
             };
             let mut pieces = lead;
@@ -332,9 +334,7 @@ impl Block {
                 let soft = theme.style(Role::Soft);
                 wrapped(slice.of(text), slice.joint, soft, (width, &lead))
             }
-            (Kind::Injected { origin, .. }, part) => {
-                vec![fold_head(part, &format!("{origin} told the model"), theme)]
-            }
+            (Kind::Injected { title, .. }, part) => vec![fold_head(part, title, theme)],
             (Kind::Thinking { text, took, .. }, part) => {
                 vec![fold_head(part, &thinking_title(text, *took), theme)]
             }
@@ -523,7 +523,10 @@ pub(super) fn shortened(
         return rows;
     }
     let mut more = lead.to_vec();
-    more.push((theme.style(Role::Soft), format!("… {} more rows", hidden + left_out)));
+    more.push((
+        theme.style(Role::Soft),
+        format!("… {}", counted(hidden + left_out, "more line", "more lines")),
+    ));
     let more = Row::decoration(&more);
     match end {
         End::First => {

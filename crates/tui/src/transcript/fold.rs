@@ -11,7 +11,7 @@ use contract::message::{Part, Reply};
 use super::tool::Tool;
 use super::{Block, Kind, Transcript};
 use crate::markdown::Markdown;
-use crate::text::{clean, one_line, prose};
+use crate::text::{clean, counted, one_line, prose};
 
 impl Transcript {
     /// Folds an event in: here, or in the conversation that a call of this one holds.
@@ -71,26 +71,25 @@ impl Transcript {
             }
             EventKind::Compacted { summary, dropped, kept, .. } => {
                 let text = match summary {
-                    None => "the history was cleared".to_owned(),
+                    None => "Conversation cleared".to_owned(),
                     Some(_) => {
-                        format!(
-                            "the history was shortened: {dropped} messages dropped, {kept} kept"
-                        )
+                        let count = usize::try_from(*dropped).unwrap_or(usize::MAX);
+                        let dropped = counted(count, "message", "messages");
+                        format!("Conversation compacted: {dropped} summarized, {kept} kept")
                     }
                 };
                 self.push(Kind::Mark(text));
                 if let Some(summary) = summary {
-                    let origin = "the summary".to_owned();
-                    self.push(Kind::Injected { origin, text: clean(summary) });
+                    let title = "Summary given to the model".to_owned();
+                    self.push(Kind::Injected { title, text: clean(summary) });
                 }
             }
             EventKind::FilesRestored { direction, count, .. } => {
-                let word = match direction {
-                    Direction::Undo => "taken back",
-                    Direction::Redo => "made again",
-                };
                 let files = if *count == 1 { "file" } else { "files" };
-                self.push(Kind::Mark(format!("changes of {count} {files} were {word}")));
+                self.push(Kind::Mark(match direction {
+                    Direction::Undo => format!("{count} {files} restored"),
+                    Direction::Redo => format!("Redone: {count} {files}"),
+                }));
             }
             EventKind::TurnFinished { outcome, .. } => self.ended(outcome),
             _ => self.take_call(what),
@@ -154,7 +153,8 @@ impl Transcript {
         if *origin == MessageOrigin::User {
             self.push(Kind::Prompt(text));
         } else {
-            self.push(Kind::Injected { origin: one_line(origin.as_str()), text });
+            let title = format!("Message from {} to the model", one_line(origin.as_str()));
+            self.push(Kind::Injected { title, text });
         }
     }
 
@@ -312,18 +312,22 @@ impl Transcript {
             Outcome::Limited { limit, told, .. } => {
                 // Sessions of earlier versions have it in the other field.
                 let told = if told.is_empty() { limit } else { told };
-                let text = format!("stopped: a limit was reached: {}", clean(told));
-                self.notice(Level::Error, &text, Some("type `continue` to go on, or raise it"));
+                let text = format!("Stopped at a limit: {}", clean(told));
+                self.notice(
+                    Level::Error,
+                    &text,
+                    Some("type `continue` to keep going, or raise the limit"),
+                );
             }
             Outcome::Stuck { why } => {
                 self.notice(
                     Level::Error,
-                    &format!("stopped: the model goes in circles: {why}"),
+                    &format!("Stopped: the model repeats itself: {why}"),
                     None,
                 );
             }
             Outcome::Cancelled => {
-                self.push(Kind::Mark("interrupted".to_owned()));
+                self.push(Kind::Mark("Interrupted".to_owned()));
             }
             Outcome::Failed { error, hint } => self.notice(Level::Error, error, hint.as_deref()),
         }

@@ -125,7 +125,7 @@ impl Tool {
         self.decided = ruling.deciding().map(|reason| {
             let word = match ruling.decision {
                 Decision::Allow => "allowed",
-                Decision::Ask => "asked about",
+                Decision::Ask => "asked",
                 Decision::Deny => "denied",
             };
             one_line(&format!("{word}: {} ({})", reason.why, reason.origin))
@@ -148,19 +148,19 @@ impl Tool {
 
     pub(super) fn answered(&mut self, answer: &Answer, rules: &[String]) {
         let word = match answer {
-            Answer::Once => "you allowed it once".to_owned(),
-            Answer::Session => "you allowed it for this session".to_owned(),
-            Answer::Project => "you allowed it in this project".to_owned(),
-            Answer::Always => "you allowed it always".to_owned(),
-            Answer::Deny { reason: Some(reason) } => format!("you denied it: {}", one_line(reason)),
-            Answer::Deny { reason: None } => "you denied it".to_owned(),
-            Answer::Cancel => "you stopped the turn".to_owned(),
-            Answer::Nobody => "nobody could be asked".to_owned(),
+            Answer::Once => "You allowed it once".to_owned(),
+            Answer::Session => "You allowed it for this session".to_owned(),
+            Answer::Project => "You allowed it in this project".to_owned(),
+            Answer::Always => "You allowed it always".to_owned(),
+            Answer::Deny { reason: Some(reason) } => format!("You denied it: {}", one_line(reason)),
+            Answer::Deny { reason: None } => "You denied it".to_owned(),
+            Answer::Cancel => "You stopped the turn".to_owned(),
+            Answer::Nobody => "There was no terminal to ask".to_owned(),
         };
         let rules = if rules.is_empty() {
             String::new()
         } else {
-            format!("; from now on {}", one_line(&rules.join("; ")))
+            format!("; allowed from now on: {}", one_line(&rules.join("; ")))
         };
         self.decided = Some(format!("{word}{rules}"));
         self.state = State::Running;

@@ -57,7 +57,7 @@ fn prompt_on_standard_error_is_answered_in_plain_mode() {
 fn prompt_on_standard_error_is_answered_on_the_screen() {
     let (server, project) = asking();
     let terminal = project.terminal(&["--yes"], SIZE);
-    terminal.wait_for("write to the model");
+    terminal.wait_for("Ask anything");
     terminal.send("go\r");
     let screen = terminal.wait_for("to dismiss");
     assert!(screen.contains("plugin asks asks"), "{screen}");
@@ -71,7 +71,7 @@ fn prompt_on_standard_error_is_answered_on_the_screen() {
 fn dismissed_prompt_is_the_end_of_the_input() {
     let (server, project) = asking();
     let terminal = project.terminal(&["--yes"], SIZE);
-    terminal.wait_for("write to the model");
+    terminal.wait_for("Ask anything");
     terminal.send("go\r");
     terminal.wait_for("to dismiss");
     terminal.send("\x1b");

@@ -244,7 +244,7 @@ fn lines_and_interface_start_with_a_broken_home() {
     assert!(!broken.path().join("made").exists());
     let terminal = broken.terminal::<&str>(&[], (120, 40));
     terminal.wait_for("this conversation is read-only");
-    terminal.wait_for("write to the model");
+    terminal.wait_for("Ask anything");
     terminal.send("Go\r");
     terminal.wait_for("Yes.");
     assert!(!broken.path().join("made").exists());
@@ -256,7 +256,7 @@ fn lines_and_interface_start_with_a_broken_home() {
     assert_eq!(run.success().stdout.matches("Yes.").count(), 2, "{run}");
     assert_eq!(run.stderr.matches("the session is not kept").count(), 1, "{run}");
     let terminal = homeless.terminal::<&str>(&["--yes"], (120, 40));
-    terminal.wait_for("write to the model");
+    terminal.wait_for("Ask anything");
     terminal.send("Go\r");
     terminal.wait_for("the session is not kept");
     terminal.wait_for("Yes.");

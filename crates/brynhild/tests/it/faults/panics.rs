@@ -63,7 +63,7 @@ fn panic_restores_the_terminal() {
         let terminal = project.terminal(&words, SIZE);
         let is_over = |contents: &str| contents.contains("Never.") || contents.contains("error: ");
         terminal.wait_until("a screen, or an end", |screen| {
-            screen.contents().contains("write to the model") || is_over(&screen.contents())
+            screen.contents().contains("Ask anything") || is_over(&screen.contents())
         });
         terminal.send("Go\r");
         let reached =

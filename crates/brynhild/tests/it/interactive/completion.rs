@@ -22,11 +22,11 @@ fn command_arguments_are_completed() {
     let terminal = project.terminal::<&str>(&[], SIZE);
     terminal.wait_until("a prompt or the question about the directory", |screen| {
         let text = screen.contents();
-        text.contains("write to the model") || text.contains("Text only")
+        text.contains("Ask anything") || text.contains("Text only")
     });
     if terminal.screen().contains("Text only") {
         terminal.send("y");
-        terminal.wait_for("write to the model");
+        terminal.wait_for("Ask anything");
     }
     terminal.send("/resume ");
     let screen = terminal.wait_for("about the sea");
@@ -39,13 +39,13 @@ fn command_arguments_are_completed() {
     terminal.wait_for("16-color");
     terminal.send("li\t\r");
     terminal.wait_until("another theme and no text", |screen| {
-        !screen.contents().contains("/theme") && screen.contents().contains("write to the model")
+        !screen.contents().contains("/theme") && screen.contents().contains("Ask anything")
     });
     let panels = [
         ("/resume", "2 messages"),
         ("/model", "in use"),
-        ("/permissions", "takes back what was remembered"),
-        ("/plugins", "switches it on or off"),
+        ("/permissions", "to revoke"),
+        ("/plugins", "to enable or disable"),
     ];
     for (command, shown) in panels {
         terminal.send(&format!("{command}\r"));
@@ -113,7 +113,7 @@ fn copied_text_reaches_tmux() {
     terminal.send("say it\r");
     terminal.wait_for("words to copy");
     terminal.send("\x14y");
-    terminal.wait_for("copied through the terminal");
+    terminal.wait_for("Copied");
     let deadline = Instant::now() + Duration::from_mins(1);
     while !project.path().join("copied").exists() {
         assert!(Instant::now() < deadline, "tmux is not given it");

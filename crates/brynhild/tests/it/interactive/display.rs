@@ -175,7 +175,7 @@ fn subagent_is_nested_in_its_call() {
     let agent = project.config_directory().join("agents/scout.md");
     write(&agent, "---\nname: scout\ndescription: Looks.\n---\nYou are a scout.\n");
     let terminal = project.terminal(&["--mode", "yolo"], SIZE);
-    terminal.wait_for("write to the model");
+    terminal.wait_for("Ask anything");
     terminal.send("explore\r");
     let screen = terminal.wait_for("All is well.");
     assert!(screen.contains("┆ scout:"), "{screen}");
@@ -191,7 +191,7 @@ fn with_picture(project: &Project, picture: &str) -> Terminal {
     project.brynhild(&["mcp", "add", "test", "--", "python3", "server.py"]).success();
     project.brynhild(&["mcp", "test", "test"]).success();
     let terminal = project.terminal(&["--mode", "yolo"], (100, 40));
-    terminal.wait_for("write to the model");
+    terminal.wait_for("Ask anything");
     terminal
 }
 
@@ -246,7 +246,7 @@ fn hyperlinks_are_sent_to_capable_terminals() {
             assert_eq!(output.rfind("\x1b]8;"), output.rfind("\x1b]8;;"), "none is left open");
             // The text is copied.
             terminal.send("\x1b[19~y");
-            terminal.wait_for("copied");
+            terminal.wait_for("Copied");
             assert!(
                 terminal.output().contains("\x1b]52;c;U2VlIFt0aGUg"),
                 "{:?}",
@@ -261,7 +261,7 @@ fn pictures_are_shown_and_jobs_counted() {
     let variants = [
         (("KITTY_WINDOW_ID", "1"), "\x1b_Ga=T,U=1,q=2,f=100,"),
         (("TERM_PROGRAM", "WezTerm"), "\x1b]1337;File=inline=1;width=40;height=10;"),
-        (("TERM_PROGRAM", "other"), "this terminal shows no pictures"),
+        (("TERM_PROGRAM", "other"), "This terminal cannot show images"),
     ];
     for ((name, value), wanted) in variants {
         let server = picture_server();
@@ -297,7 +297,7 @@ fn copies_and_notifications_are_escaped() {
     terminal.send("talk\r");
     terminal.wait_for("A reply end");
     terminal.send("\x1b[19~v\x1b[C\x1b[C\x1b[C\x1b[C\x1b[C\x1b[Cy");
-    terminal.wait_for("copied");
+    terminal.wait_for("Copied");
     terminal.wait_for_output("\x1b]52;c;QSByZXBseQ==\x07");
     let output = terminal.output();
     assert!(!output.contains("\x1b]0;"), "{output:?}");
@@ -317,7 +317,7 @@ fn server_question_opens_a_dialog() {
     project.brynhild(&["mcp", "add", "test", "--", "python3", "server.py"]).success();
     project.brynhild(&["mcp", "test", "test"]).success();
     let terminal = project.terminal(&["--mode", "yolo"], SIZE);
-    terminal.wait_for("write to the model");
+    terminal.wait_for("Ask anything");
     terminal.send("go\r");
     let screen = terminal.wait_for("[y] Answer it");
     assert!(screen.contains("MCP server `test` asks"), "{screen}");

@@ -27,11 +27,11 @@ fn start_after_a_kill_restores_the_terminal() {
     let shell = "sh -c 'echo $$ > pid; exec \"$0\"' \"$0\"; echo \"first $?\"; \"$0\"; \
                  code=$?; stty -a; echo \"second $code\"; sleep 60";
     let terminal = on_terminal(&project, "/bin/sh", &["-c", shell, BINARY]);
-    terminal.wait_for("write to the model");
+    terminal.wait_for("Ask anything");
     let killed: i32 = project.read("pid").trim().parse().unwrap();
     kill_process(Pid::from_raw(killed).unwrap(), Signal::KILL).unwrap();
     terminal.wait_until("the second start", |screen| {
-        screen.alternate_screen() && screen.contents().contains("write to the model")
+        screen.alternate_screen() && screen.contents().contains("Ask anything")
     });
     terminal.send("talk\r");
     terminal.wait_for("still here");
@@ -66,7 +66,7 @@ fn closed_when(name: &str, mut replies: Vec<Reply>, reach: impl Fn(&Terminal, &M
     let project = project_with(&server);
     // The program is on a terminal of its own, which goes away with the one who holds it.
     let terminal = on_terminal(&project, SCRIPT, &["-qec", BINARY, "/dev/null"]);
-    terminal.wait_for("write to the model");
+    terminal.wait_for("Ask anything");
     reach(&terminal, &server);
     let has_begun = kinds(&project).contains(&"turn_started".to_owned());
     terminal.signal(Signal::KILL);
@@ -122,7 +122,7 @@ fn at_the_end(terminal: &Terminal) -> String {
         let rows: Vec<String> = screen.rows(0, 90).collect();
         let has = |words: &str| rows.iter().any(|row| row.contains(words));
         let is_wide = rows.iter().any(|row| row.chars().filter(|c| *c == '─').count() == 90);
-        is_wide && has("word2999") && has("write to the model")
+        is_wide && has("word2999") && has("Ask anything")
     });
     steady(&terminal.screen())
 }
@@ -171,7 +171,7 @@ fn blocked_terminal_delays_neither_turn_nor_exit() {
     let project = project_with(&server);
     let command = format!("echo $$ > pid; exec {BINARY}");
     let terminal = on_terminal(&project, SCRIPT, &["-qec", &command, "/dev/null"]);
-    terminal.wait_for("write to the model");
+    terminal.wait_for("Ask anything");
     terminal.send("talk\r");
     server.wait_for_stalls(1);
     terminal.wait_for("word1 ");
@@ -202,7 +202,7 @@ fn double_control_c_stops_only_the_turn() {
     // What the second press announces is gone with the turn, perhaps before it is drawn: that it is
     // announced is tested where nothing is drawn in between, in `tui`.
     terminal.send("\x03\x03");
-    terminal.wait_for("interrupted");
+    terminal.wait_for("Interrupted");
     terminal.send("again\r");
     terminal.wait_for("back");
 }

@@ -13,7 +13,7 @@ fn withheld_call() -> Reply {
 
 fn at_work(project: &Project, flags: &[&str]) -> Terminal {
     let terminal = project.terminal(&[&["--mode", "yolo"], flags].concat(), SIZE);
-    terminal.wait_for("write to the model");
+    terminal.wait_for("Ask anything");
     terminal.send("begin\r");
     terminal.wait_for("┃ begin");
     terminal.wait_for("Bash");
@@ -31,7 +31,7 @@ fn message_sent_during_a_call_is_in_the_next_request() {
         let project = project_with(&server);
         let terminal = at_work(&project, &[]);
         terminal.send("use tabs\r");
-        terminal.wait_for("waits: use tabs");
+        terminal.wait_for("Queued: use tabs");
         project.file("go", "");
         terminal.wait_for("Heard.");
         let said = messages(&server, 1);
@@ -55,7 +55,7 @@ fn message_sent_during_a_call_survives_compaction() {
     );
     let terminal = at_work(&project, &["--model", "test-model"]);
     terminal.send("always use tabs\r");
-    terminal.wait_for("waits: always use tabs");
+    terminal.wait_for("Queued: always use tabs");
     project.file("go", "");
     terminal.wait_for("Heard.");
     let chats = server.chats();
@@ -73,14 +73,14 @@ fn compaction_is_shown_and_can_be_stopped() {
     for (words, answer) in [("first", "one"), ("second", "two")] {
         terminal.send(&format!("{words}\r"));
         terminal.wait_for(answer);
-        terminal.wait_for("write to the model");
+        terminal.wait_for("Ask anything");
     }
     terminal.send("/compact\r");
     server.wait_for_stalls(1);
-    terminal.wait_for("Esc stops it");
+    terminal.wait_for("Esc to interrupt");
     terminal.send("\x1b");
     server.wait_for_hang_ups(1);
-    terminal.wait_for("write to the model");
+    terminal.wait_for("Ask anything");
     terminal.send("third\r");
     terminal.wait_for("three");
     let said = messages(&server, 3);
@@ -95,7 +95,7 @@ fn prompt_after_a_command_waits_for_it() {
     let terminal = start(&project);
     terminal.send("first\r");
     terminal.wait_for("Heard.");
-    terminal.wait_for("write to the model");
+    terminal.wait_for("Ask anything");
     terminal.send("/clear\rsecond\r");
     terminal.wait_for("Heard again.");
     let said = messages(&server, 1);
@@ -109,7 +109,7 @@ fn model_switch_waits_for_the_end_of_the_turn() {
     let project = project_with(&server);
     let terminal = at_work(&project, &[]);
     terminal.send("/model other-model\r");
-    terminal.wait_for("waits: /model other-model");
+    terminal.wait_for("Queued: /model other-model");
     project.file("go", "");
     terminal.wait_for("All is done.");
     let result = messages(&server, 1).pop().unwrap();
@@ -117,7 +117,7 @@ fn model_switch_waits_for_the_end_of_the_turn() {
     terminal.wait_until("the other model in the last line", |screen| {
         screen.contents().lines().last().is_some_and(|line| line.contains("other-model"))
     });
-    terminal.wait_for("write to the model");
+    terminal.wait_for("Ask anything");
     terminal.send("and you\r");
     terminal.wait_for("I am another.");
     assert_eq!(server.chats()[2].body["model"], "other-model");
@@ -130,13 +130,13 @@ fn queued_command_can_be_withdrawn() {
     let project = project_with(&server);
     let terminal = at_work(&project, &[]);
     terminal.send("/clear\r");
-    terminal.wait_for("waits: /clear");
+    terminal.wait_for("Queued: /clear");
     terminal.send("\x1b[A");
     terminal.wait_for("> /clear");
     terminal.send("\x15");
     project.file("go", "");
     terminal.wait_for("All is done.");
-    terminal.wait_for("write to the model");
+    terminal.wait_for("Ask anything");
     terminal.send("still there\r");
     terminal.wait_for("Yes.");
     assert!(messages(&server, 2).iter().any(|message| message["content"] == "begin"));

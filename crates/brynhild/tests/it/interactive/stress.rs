@@ -82,7 +82,7 @@ fn paste_in_any_state_is_text() {
         terminal.send("\x1b[200~y\r\x03\x1by\x11 pasted\x1b]0;owned\x07 words\x1b[201~");
         match state.name {
             // A list searches for it; a dialog drops it and is locked for a moment.
-            "picking" => drop(terminal.wait_for("nothing has these letters")),
+            "picking" => drop(terminal.wait_for("No matches")),
             "asking" => {
                 terminal.wait_until("the lock", |screen| !screen.contents().contains("Yes, once"));
                 terminal.wait_for("Yes, once");

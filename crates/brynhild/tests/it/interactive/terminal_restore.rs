@@ -57,14 +57,14 @@ pub(super) const STATES: &[State] = &[
         replies: Vec::new,
         reach: |terminal, _| {
             terminal.send("\x1bOR");
-            terminal.wait_for("What to do");
+            terminal.wait_for("Type to filter");
         },
     },
 ];
 
 pub(super) fn in_shell(project: &Project) -> Terminal {
     let terminal = in_shell_after(project, "");
-    terminal.wait_for("write to the model");
+    terminal.wait_for("Ask anything");
     terminal
 }
 
@@ -194,7 +194,7 @@ fn suspend_key_works_at_the_trust_question() {
     assert_given_back(&terminal);
     go_on_with(&terminal, "Text only");
     terminal.send("n");
-    terminal.wait_for("write to the model");
+    terminal.wait_for("Ask anything");
     terminal.send("\x11");
     terminal.wait_for("code 0");
     assert_usual(&terminal, "Ctrl+Z");

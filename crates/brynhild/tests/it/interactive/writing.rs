@@ -151,7 +151,7 @@ fn trust_question_is_a_dialog() {
     let screen = terminal.wait_for("Text only");
     assert!(screen.contains(".brynhild/hooks.yaml"), "{screen}");
     terminal.send("n");
-    terminal.wait_for("write to the model");
+    terminal.wait_for("Ask anything");
     terminal.send("\x11");
     assert_eq!(terminal.wait_for_end(), Some(0));
 }
@@ -165,7 +165,7 @@ fn escape_declines_trust() {
         let terminal = project.terminal::<&str>(&[], SIZE);
         terminal.wait_for("Text only");
         terminal.send(key);
-        let screen = terminal.wait_for("write to the model");
+        let screen = terminal.wait_for("Ask anything");
         assert_eq!(screen.contains("`permissions.allow`"), key != "y", "{key:?}:\n{screen}");
         terminal.send("\x11");
         assert_eq!(terminal.wait_for_end(), Some(0));
@@ -223,11 +223,11 @@ fn queued_message_can_be_withdrawn() {
     terminal.send("first\r");
     server.wait_for_stalls(1);
     terminal.send("wrong words\r");
-    terminal.wait_for("waits: wrong words");
+    terminal.wait_for("Queued: wrong words");
     terminal.send("\x1b[A");
     terminal.wait_for("> wrong words");
     terminal.send("\x15right words\r");
-    terminal.wait_for("waits: right words");
+    terminal.wait_for("Queued: right words");
     server.release();
     terminal.wait_for("second");
     let sent = server.chats()[1].body["messages"].to_string();
@@ -278,7 +278,7 @@ fn stricter_mode_applies_at_once_and_looser_next_turn() {
     ]);
     let project = project_with(&server);
     let terminal = project.terminal(&["--mode", "yolo"], SIZE);
-    terminal.wait_for("write to the model");
+    terminal.wait_for("Ask anything");
     terminal.send("go\r");
     server.wait_for_requests(1);
     terminal.send("/mode read-only\r");
@@ -320,7 +320,7 @@ fn undo_works_only_between_turns() {
     ]);
     let project = project_with(&server);
     let terminal = project.terminal(&["--mode", "yolo"], SIZE);
-    terminal.wait_for("write to the model");
+    terminal.wait_for("Ask anything");
     terminal.send("go\r");
     server.wait_for_stalls(1);
     terminal.send("/undo\r");

@@ -40,7 +40,7 @@ fn endless_paste_can_be_left_by_lines() {
     let terminal = project.terminal(&["--plain"], SIZE);
     terminal.wait_for("> ");
     terminal.send("\x1b[200~words of a paste");
-    terminal.wait_for("a paste has not ended yet; Esc ends it");
+    terminal.wait_for("Unfinished paste · Esc ends it");
     terminal.send("\x1b");
     terminal.wait_for("> words of a paste");
     terminal.send(" and more\r");
@@ -57,7 +57,7 @@ fn endless_paste_at_a_question_approves_nothing() {
     let terminal = project.terminal(&["--mode", "ask", "--plain", "chat", "write"], SIZE);
     terminal.wait_for("Answer [1]:");
     terminal.send("\x1b[200~y\r");
-    terminal.wait_for("a paste has not ended yet; Esc ends it");
+    terminal.wait_for("Unfinished paste · Esc ends it");
     terminal.send("\x1b");
     assert_eq!(terminal.wait_for_end(), Some(130));
     assert_eq!(server.chats().len(), 1);

@@ -357,7 +357,7 @@ fn dialog_points_out_lookalike_letters() {
     let mut stage = Stage::new(76, 30);
     stage.event(asks("1", "s\u{3bf}rt x; echo привет")).wait(400);
     stage.shows("s\\u{3bf}rt x; echo привет");
-    stage.shows("1 letter that only looks like another");
+    stage.shows("1 look-alike letter");
 }
 
 #[test]
@@ -377,7 +377,7 @@ fn dialog_shows_unusual_blanks() {
     let mut stage = Stage::new(80, 24);
     stage.event(asks("1", "rm\u{a0}-rf\u{3164}x"));
     stage.shows("rm\\u{a0}-rf\\u{3164}x");
-    stage.shows("2 hidden characters or odd blanks");
+    stage.shows("2 hidden characters or unusual spaces");
 }
 
 fn inquiry(wanted: ReplyKind) -> Message {
@@ -432,9 +432,9 @@ fn dialogs_and_lists_follow_the_keymap() {
     let keys = keys.map(|(name, key)| (name.to_owned(), vec![key.to_owned()]));
     let settings = Settings { keys: keys.into(), ..Settings::default() };
     let mut stage = Stage::with(settings, 76, 24);
-    stage.keys("f3").shows("What to do");
-    stage.keys("f12 ctrl+x").hides("What to do");
-    stage.keys("f3 ctrl+s").hides("What to do");
+    stage.keys("f3").shows("Command palette");
+    stage.keys("f12 ctrl+x").hides("Type to filter");
+    stage.keys("f3 ctrl+s").hides("Type to filter");
     stage.keys("ctrl+x");
     stage.event(asks("1", "cargo test")).wait(400).keys("ctrl+x");
     assert_eq!(given(&mut stage), [("1".to_owned(), Given::Cancel)]);

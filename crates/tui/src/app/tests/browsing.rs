@@ -165,27 +165,27 @@ fn search_finds_closed_and_wrapped_text() {
     stage.event(replied(words)).event(ended());
     stage.keys("f9").type_in("number 187").shows("number 187");
     stage.keys("esc f9").type_in("zeta eta theta");
-    stage.shows("match 1 of 1");
+    stage.shows("Match 1 of 1");
     stage.hides("not found");
 }
 
 #[test]
 fn search_continues_with_n_while_browsing() {
     let mut stage = long(200);
-    stage.keys("f9").type_in("line 15").keys("enter").shows("walking");
+    stage.keys("f9").type_in("line 15").keys("enter").shows("Browsing");
     stage.keys("N N N N N N N N N N").shows("line 15.");
     stage.keys("n").shows("line 150.");
     stage.hides("not found");
-    stage.keys("esc esc").hides("walking");
+    stage.keys("esc esc").hides("Browsing");
 }
 
 #[test]
 fn view_at_the_end_follows_new_rows() {
     let mut stage = long(200);
     for rows in 1..=8 {
-        stage.keys("pageup pageup").shows("goes to the end");
+        stage.keys("pageup pageup").shows("for the end");
         // Walking down row by row ends exactly with the last one.
-        stage.keys("ctrl+t b g end esc").hides("goes to the end");
+        stage.keys("ctrl+t b g end esc").hides("for the end");
         stage.keys("ctrl+t b pageup pageup pageup");
         for _ in 0..rows {
             stage.keys("k");
@@ -193,7 +193,7 @@ fn view_at_the_end_follows_new_rows() {
         for _ in 0..60 {
             stage.keys("j");
         }
-        stage.hides("goes to the end");
+        stage.hides("for the end");
     }
     stage.event(replied("Something new.")).shows("Something new.");
 }
@@ -206,9 +206,9 @@ fn search_finds_agent_text_within_its_call() {
         stage.send(Message::Event(Arc::new(within("1", replied(text)))));
     }
     stage.event(finished("1", "Task", ToolOutput::success("found it"))).event(ended());
-    stage.keys("f9").type_in("needle").shows("match 2 of 2");
+    stage.keys("f9").type_in("needle").shows("Match 2 of 2");
     stage.shows("┆ And a needle there.");
-    stage.keys("enter N").shows("match 1 of 2");
+    stage.keys("enter N").shows("Match 1 of 2");
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn blocks_open_and_close_by_keys() {
     }
     stage.keys("enter").hides("f.rs");
     stage.keys("esc");
-    stage.hides("walking");
+    stage.hides("Browsing");
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn search_finds_words_in_every_block() {
     stage.keys("ctrl+t /").type_in("NEEDLE");
     stage.shows("The needle is here.");
     stage.keys("esc ctrl+end").shows("filler 49");
-    stage.keys("f9").type_in("nowhere").shows("not found");
+    stage.keys("f9").type_in("nowhere").shows("Not found");
 }
 
 #[test]
@@ -263,17 +263,17 @@ fn restarted_reply_is_replaced() {
 fn transcript_shows_how_a_turn_ended() {
     let mut stage = Stage::new(60, 30);
     let finish = |outcome: Outcome| EventKind::TurnFinished { outcome, usage: Usage::default() };
-    stage.event(finish(Outcome::Cancelled)).shows("interrupted");
+    stage.event(finish(Outcome::Cancelled)).shows("Interrupted");
     let limit = Outcome::Limited {
         limit: "max_turns".into(),
         value: 3.into(),
         told: "--max-turns (3)".into(),
     };
     stage.event(finish(limit));
-    stage.shows("stopped: a limit was reached: --max-turns (3)");
+    stage.shows("Stopped at a limit: --max-turns (3)");
     let earlier = r#"{"outcome": "limited", "limit": "max_rounds (7)"}"#;
     stage.event(finish(serde_json::from_str(earlier).unwrap()));
-    stage.shows("stopped: a limit was reached: max_rounds (7)");
+    stage.shows("Stopped at a limit: max_rounds (7)");
     let hint = Some("try again".into());
     stage.event(finish(Outcome::Failed { error: "it broke".into(), hint }));
     stage.shows("error: it broke");
@@ -306,15 +306,15 @@ fn keys_select_characters_and_rows_and_copy_the_text() {
             _ => None,
         })
     };
-    stage.keys("f8 v l l l l").shows("selecting");
+    stage.keys("f8 v l l l l").shows("Selecting");
     stage.keys("y");
     assert_eq!(copied(&mut stage).as_deref(), Some("first"));
     stage.keys("V j j y");
     assert_eq!(copied(&mut stage).as_deref(), Some("first words\n\nsecond words"));
     stage.keys("up up V y");
     assert_eq!(copied(&mut stage).as_deref(), Some("quote it"));
-    stage.keys("v esc").shows("walking");
-    stage.keys("esc").hides("walking");
+    stage.keys("v esc").shows("Browsing");
+    stage.keys("esc").hides("Browsing");
 }
 
 #[test]
@@ -396,8 +396,8 @@ fn search_counts_its_matches() {
     for number in 0..5 {
         stage.event(prompt(&format!("word {number}")));
     }
-    stage.keys("f9").type_in("word").shows("match 5 of 5");
-    stage.keys("up up").shows("match 3 of 5");
+    stage.keys("f9").type_in("word").shows("Match 5 of 5");
+    stage.keys("up up").shows("Match 3 of 5");
 }
 
 #[test]
@@ -418,7 +418,7 @@ fn clear_empties_the_screen_and_keeps_usage() {
         lasting: None,
     };
     stage.event(cleared).hides("outer words");
-    stage.shows("the history was cleared");
+    stage.shows("Conversation cleared");
 }
 
 #[test]
@@ -431,7 +431,7 @@ fn long_result_lays_out_visible_rows_and_counts_all() {
         let mut stage = Stage::new(60, 24);
         stage.event(prompt("go")).event(called("1", "Bash", json!({})));
         stage.event(finished("1", "Bash", output));
-        stage.shows("more rows");
+        stage.shows("more lines");
         stage.shows(&format!("│ {shown}"));
         let screen = stage.screen();
         let counted = screen.split("… ").nth(1).and_then(|it| it.split(' ').next());

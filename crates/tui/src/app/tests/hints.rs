@@ -28,17 +28,17 @@ fn hints_name_the_current_keys() {
     stage.draw();
     stage.shows("Alt+s sends it.");
     stage.shows("Ctrl+T shows more, F12 helps.");
-    stage.keys("f9").shows("Alt+s goes there; Ctrl+G ends");
-    stage.keys("ctrl+g f3").shows("Alt+s does it, Ctrl+G closes");
-    stage.keys("ctrl+g f12").shows("(Ctrl+G closes)");
-    stage.shows("more rows: Alt+d, F11");
+    stage.keys("f9").shows("Alt+s to browse · Ctrl+G to close");
+    stage.keys("ctrl+g f3").shows("Alt+s to run · Ctrl+G to close");
+    stage.keys("ctrl+g f12").shows("(Ctrl+G to close)");
+    stage.shows("more lines (Alt+d, F11)");
     stage.keys("ctrl+g ctrl+t").hides("F1 ");
     let lines: Vec<String> = (0..200).map(|number| format!("line {number}\n\n")).collect();
     let lines = lines.concat();
     stage.keys("ctrl+g").event(prompt("go")).event(replied(&lines)).event(ended());
-    stage.keys("pageup").shows("F11 goes to the end");
-    stage.keys("f8").shows("Ctrl+G ends");
-    stage.keys("ctrl+g alt+c").shows("Alt+c once more ends");
+    stage.keys("pageup").shows("F11 for the end");
+    stage.keys("f8").shows("Ctrl+G to leave");
+    stage.keys("ctrl+g alt+c").shows("Alt+c again to exit");
     stage.event(prompt("go")).event(EventKind::RequestSent { round: 1 });
     stage.shows("Ctrl+G stops it");
     stage.event(called("1", "Bash", json!({"command": "ls"}))).event(asks("1", "ls"));
@@ -59,24 +59,24 @@ fn remapped_interrupt_key_ends_when_pressed_twice() {
 #[test]
 fn leader_panel_turns_pages_on_the_smallest_screen() {
     let mut stage = Stage::new(20, 5);
-    stage.keys("ctrl+t").shows("more: Down");
+    stage.keys("ctrl+t").shows("more ↓");
     let mut seen = stage.screen();
     for _ in 0..ACTIONS.len() {
         stage.keys("down");
         seen.push_str(&stage.screen());
     }
-    stage.shows("more: Up");
+    stage.shows("more ↑");
     let followed =
         ACTIONS.iter().filter(|it| it.keys.iter().any(|keys| keys.starts_with("ctrl+t")));
     for described in followed {
         assert!(seen.contains(described.name), "{}: {seen}", described.name);
     }
-    stage.keys("up pageup").shows(" Up, ");
+    stage.keys("up pageup").shows(" ↑ ");
     stage.keys("m").shows("Models");
     let mut stage = Stage::new(40, 10);
-    stage.keys("ctrl+t").shows("more: Down; F1 lists all");
-    stage.keys("down").shows("lists all");
-    stage.keys("esc").hides("lists all");
+    stage.keys("ctrl+t").shows("more ↓ · F1 for all keys");
+    stage.keys("down").shows("for all keys");
+    stage.keys("esc").hides("for all keys");
     stage.keys("ctrl+t").shows("h ?");
 }
 

@@ -10,7 +10,7 @@ fn item(value: &str, label: &str, detail: &str) -> Item {
 fn with_commands() -> Stage {
     let mut stage = Stage::new(80, 16);
     stage.answer(Answer::Commands(vec![
-        item("resume", "Go on with another session", "[id]"),
+        item("resume", "Switch session", "[id]"),
         item("skill", "Work by a skill", "NAME [request]"),
         item("quit", "End", ""),
     ]));
@@ -64,7 +64,7 @@ fn completion_notes_a_cut_list_of_files() {
     let mut stage = Stage::new(80, 16);
     stage.type_in("see @");
     stage.answer(Answer::Files { files: vec!["a.rs".into()], is_cut: true });
-    stage.shows("only 1 files are known; there are more");
+    stage.shows("Only the first 1 files are listed");
 }
 
 #[test]
@@ -75,8 +75,8 @@ fn leaving_while_the_model_works_asks_first() {
         let leaves = |effect| matches!(effect, Effect::Leave(Leave::Fresh));
         std::mem::take(&mut stage.effects).into_iter().any(leaves)
     };
-    stage.keys("ctrl+t n").shows("The model is at work here");
-    stage.wait(400).keys("n").hides("The model is at work here");
+    stage.keys("ctrl+t n").shows("The model is still working");
+    stage.wait(400).keys("n").hides("The model is still working");
     assert!(!left(&mut stage));
     stage.keys("ctrl+t n").wait(400).keys("y");
     assert!(left(&mut stage));
@@ -108,7 +108,7 @@ fn file_changes_are_shown_as_edits() {
 fn stalled_paste_is_noted() {
     let mut stage = Stage::new(80, 16);
     stage.send(Message::Terminal(Input::Stalled, stage.now));
-    stage.shows("a paste has not ended yet; Esc ends it");
+    stage.shows("Unfinished paste · Esc ends it");
 }
 
 #[test]

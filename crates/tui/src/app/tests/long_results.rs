@@ -80,20 +80,20 @@ fn long_diff_keeps_its_line_numbers_everywhere() {
     let mut stage = returned(changed(&added()));
     stage.keys("f7").shows("200000 +line 199999");
     stage.keys("f9").type_in("line 123455").shows("123456 +line 123455");
-    stage.shows("match 1 of 1");
+    stage.shows("Match 1 of 1");
     is_little(&stage);
 }
 
 #[test]
 fn search_in_a_long_result_counts_and_continues() {
     let mut stage = returned(ToolOutput::success(lines()));
-    stage.keys("f9").type_in("line 100000").shows("match 1 of 1");
+    stage.keys("f9").type_in("line 100000").shows("Match 1 of 1");
     stage.shows("line 100000");
     is_little(&stage);
-    stage.keys("esc f9").type_in("00 of the whole").shows("match 2000 of 2000");
-    stage.keys("enter N").shows("match 1999 of 2000");
+    stage.keys("esc f9").type_in("00 of the whole").shows("Match 2000 of 2000");
+    stage.keys("enter N").shows("Match 1999 of 2000");
     stage.shows("line 199800");
-    stage.keys("n n").shows("match 1 of 2000");
+    stage.keys("n n").shows("Match 1 of 2000");
     stage.shows("line 000000");
 }
 
@@ -132,7 +132,7 @@ fn opening_and_closing_keeps_the_head_in_view() {
     stage.shows("command: make");
     stage.keys("pagedown pagedown pagedown").hides("✓ Bash");
     stage.keys("enter").shows("✓ Bash");
-    stage.shows("199996 more rows");
+    stage.shows("199996 more lines");
     stage.shows("That was it.");
 }
 
@@ -151,7 +151,7 @@ fn search_finds_text_across_two_parts() {
     let line = (0..3600).map(|number| format!("k{number:05}_")).collect::<Vec<_>>().concat();
     let mut stage = returned(ToolOutput::success(line));
     for number in 2325..2345 {
-        stage.keys("f9").type_in(&format!("k{number:05}_")).shows("match 1 of 1");
+        stage.keys("f9").type_in(&format!("k{number:05}_")).shows("Match 1 of 1");
         stage.keys("esc");
     }
 }
@@ -177,6 +177,6 @@ fn search_leaves_agent_calls_closed_for_hidden_text() {
     }
     stage.event(finished("1", "Task", ToolOutput::success("found it"))).event(ended());
     let task = stage.app.transcript.len() - 1;
-    stage.keys("f9").type_in("zebra").shows("not found");
+    stage.keys("f9").type_in("zebra").shows("Not found");
     assert!(!stage.app.transcript.is_open(task));
 }

@@ -74,7 +74,7 @@ fn scroll_position_covers_no_text() {
     let long: Vec<String> = (0..60).map(|number| format!("{number} {}", "x".repeat(54))).collect();
     stage.event(prompt("go")).event(replied(&long.join("\n\n"))).keys("pageup");
     let screen = stage.screen();
-    let note = screen.lines().find(|line| line.contains("Ctrl+End goes to the end"));
+    let note = screen.lines().find(|line| line.contains("Ctrl+End for the end"));
     assert!(note.is_some_and(|line| line.starts_with("──")), "{screen}");
     stage.resize(30, 6);
     stage.keys("pageup").hides("Ctrl+End");

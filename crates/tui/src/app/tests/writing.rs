@@ -32,9 +32,9 @@ fn queued_message_can_be_edited() {
     stage.event(prompt("go")).event(called("1", "Bash", json!({"command": "make"})));
     stage.type_in("also this").keys("enter");
     assert_eq!(prompts(&mut stage), [""; 0]);
-    stage.shows("waits: also this");
+    stage.shows("Queued: also this");
     stage.keys("up").type_in(" please").keys("enter");
-    stage.shows("waits: also this please");
+    stage.shows("Queued: also this please");
     stage.event(finished("1", "Bash", ToolOutput::success("ok")));
     assert_eq!(prompts(&mut stage), ["also this please"]);
     stage.hides("waits:");
@@ -44,9 +44,9 @@ fn queued_message_can_be_edited() {
 fn turn_ending_command_waits_and_queues_later_messages() {
     let mut stage = Stage::new(70, 20);
     stage.event(prompt("go")).event(called("1", "Bash", json!({"command": "make"})));
-    stage.type_in("/model other").keys("enter").shows("waits: /model other");
-    stage.type_in("to the other").keys("enter").shows("waits: to the other");
-    stage.event(finished("1", "Bash", ToolOutput::success("ok"))).shows("waits: /model other");
+    stage.type_in("/model other").keys("enter").shows("Queued: /model other");
+    stage.type_in("to the other").keys("enter").shows("Queued: to the other");
+    stage.event(finished("1", "Bash", ToolOutput::success("ok"))).shows("Queued: /model other");
     let commands = |stage: &Stage| {
         let is_command = |it: &&Effect| matches!(it, Effect::Ask(Request::Command(_)));
         stage.effects.iter().filter(is_command).count()
@@ -89,15 +89,15 @@ fn escape_stops_the_turn_and_ctrl_c_ends_in_steps() {
     stage.type_in("draft").keys("ctrl+c");
     assert!(stage.app.composer.buffer.is_empty());
     stage.shows("Up brings it back");
-    stage.keys("ctrl+c").shows("once more ends");
+    stage.keys("ctrl+c").shows("again to exit");
     stage.keys("ctrl+c");
     let is_end = |effect: &Effect| matches!(effect, Effect::Leave(Leave::Quit));
     assert!(stage.effects.iter().any(is_end));
     let mut stage = Stage::new(60, 14);
     let is_stop = |it: &Effect| matches!(it, Effect::Leave(Leave::Stopped(Stop::Interrupted)));
     // An impatient second press is the same press; one after the announcement is not.
-    stage.event(prompt("go")).keys("ctrl+c").shows("stopping; Ctrl+C once more ends");
-    stage.event(ended()).keys("ctrl+c").shows("Ctrl+C once more ends");
+    stage.event(prompt("go")).keys("ctrl+c").shows("Interrupting · press Ctrl+C again to exit");
+    stage.event(ended()).keys("ctrl+c").shows("Ctrl+C again to exit");
     assert!(!stage.effects.iter().any(is_stop));
     stage.wait(500).keys("ctrl+c");
     assert!(stage.effects.iter().any(is_stop));
@@ -111,8 +111,8 @@ fn leader_panel_shows_following_keys() {
     let mut stage = Stage::new(100, 24);
     stage.keys("ctrl+t");
     insta::assert_snapshot!(stage.screen());
-    stage.keys("esc").hides("Choose the model");
-    stage.keys("ctrl+t z").shows("nothing is at z");
+    stage.keys("esc").hides("Switch model");
+    stage.keys("ctrl+t z").shows("z is not bound");
 }
 
 #[test]
@@ -323,13 +323,13 @@ fn proposals_count_hidden_ones_and_queue_shows_one_line() {
     stage.shows("…");
     stage.keys("esc ctrl+u").event(prompt("go"));
     stage.type_in("one").keys("ctrl+j").type_in("two").keys("enter");
-    stage.shows("waits: one ⏎ two");
+    stage.shows("Queued: one ⏎ two");
 }
 
 #[test]
 fn queue_returns_to_the_text_on_stop_and_reset() {
     let mut stage = Stage::new(70, 16);
-    stage.event(prompt("go")).type_in("for this one").keys("enter").shows("waits: for this one");
+    stage.event(prompt("go")).type_in("for this one").keys("enter").shows("Queued: for this one");
     stage.app.reset();
     stage.app.connect("test-model", Mode::Normal);
     assert_eq!(prompts(&mut stage), [""; 0]);
@@ -355,7 +355,7 @@ fn palette_ranks_names_first() {
         command("cost", "Show the tokens"),
     ]));
     for (word, first) in
-        [("undo", "/undo"), ("cost", "/cost"), ("theme", "Choose colors"), ("help", "Show keys")]
+        [("undo", "/undo"), ("cost", "/cost"), ("theme", "Theme"), ("help", "Help: keys")]
     {
         stage.keys("f3").type_in(word);
         let screen = stage.screen();
