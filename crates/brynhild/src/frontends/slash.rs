@@ -16,6 +16,7 @@ use contract::message::Usage;
 use contract::policy::{Approvals, Mode};
 use contract::prompt_lines::PromptLine;
 use contract::skill::Skill;
+use contract::text::closest;
 use contract::tool::ToolSpec;
 use plugins::claude::Expanded;
 use plugins::commands::{Blanks, Places, Rank, Table, Variable};
@@ -248,7 +249,7 @@ pub(crate) async fn expand<'a>(
             Some(wanted) => control(Control::Mode(mode(assembly, &wanted)?)),
         },
         "theme" => control(Control::Theme(rest)),
-        "skill" => Ok(skill(assembly, slash.rest)),
+        "skill" => skill(assembly, slash.rest),
         "tools" => show(shown::tools(facts().tools)),
         "plugins" => show(shown::plugins(assembly)),
         "permissions" => show(permissions(assembly, slash.rest, &facts())?),
@@ -377,30 +378,41 @@ async fn prompt(
         return Ok(Expansion::Prompt { text, skill: None });
     }
     // `/tmp is full` is about a directory.
-    if !Path::new("/").join(slash.name).exists() {
-        output::warning(&format!("`/{}` is no command and is sent as it is", slash.name));
-        output::hint("`/help` lists the commands");
+    if Path::new("/").join(slash.name).exists() {
+        return Ok(Expansion::AsIs);
     }
-    Ok(Expansion::AsIs)
+    let own = offer.table.commands().iter().map(|command| command.name.as_str());
+    let prompts = mcp::commands(assembly);
+    let prompts = prompts.iter().map(|prompt| prompt.name.as_str());
+    let known = BUILTIN.iter().map(|builtin| builtin.name).chain(own).chain(prompts);
+    Err(unknown("command", &format!("/{}", slash.name), closest(slash.name, known)))
 }
 
-fn skill(assembly: &Assembly, rest: &str) -> Expansion {
+/// The refusal of a name, with the nearest one that exists.
+fn unknown(kind: &str, name: &str, near: Option<&str>) -> Problem {
+    let mark = if kind == "command" { "/" } else { "" };
+    let list = if kind == "command" { "/help" } else { "/skill" };
+    let near = near.map(|near| format!("did you mean `{mark}{near}`? ")).unwrap_or_default();
+    Problem::misuse(format!("Unknown {kind} {name}"))
+        .hint(format!("{near}`{list}` lists the {kind}s"))
+}
+
+fn skill(assembly: &Assembly, rest: &str) -> Result<Expansion, Problem> {
     let (name, request) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     let skills = assemble::skills(assembly, assembly.place());
     if name.is_empty() {
-        return Expansion::Show(shown::skills(&skills));
+        return Ok(Expansion::Show(shown::skills(&skills)));
     }
-    let Some(skill) = skills.into_iter().find(|skill| skill.name == name.to_lowercase()) else {
-        output::warning(&format!("Skill not found: {name}; the message is sent as it is"));
-        output::hint("`/skill` lists the skills");
-        return Expansion::AsIs;
+    let Some(skill) = skills.iter().find(|skill| skill.name == name.to_lowercase()) else {
+        let known = skills.iter().map(|skill| skill.name.as_str());
+        return Err(unknown("skill", name, closest(name, known)));
     };
     let request = match request.trim() {
         "" => "Say in one sentence that you have this skill at hand, and wait for the task.",
         request => request,
     };
-    let text = format!("{}\n\n{request}", plugins::skills::activation(&skill));
-    Expansion::Prompt { text, skill: Some(skill) }
+    let text = format!("{}\n\n{request}", plugins::skills::activation(skill));
+    Ok(Expansion::Prompt { text, skill: Some(skill.clone()) })
 }
 
 pub(crate) enum Once {
