@@ -81,7 +81,7 @@ pub const ACTIONS: &[ActionInfo] = &[
     row(Action::Plugins, "plugins", "Plugins", &["ctrl+t g"]),
     row(Action::Themes, "themes", "Theme", &["ctrl+t d"]),
     row(Action::Compact, "compact", "Compact the conversation", &["ctrl+t k"]),
-    row(Action::Clear, "clear", "Clear the conversation", &["ctrl+t c", "f5"]),
+    row(Action::Clear, "clear", "Clear the conversation", &["ctrl+t c"]),
     row(Action::Mouse, "mouse", "Toggle mouse capture", &["ctrl+t x"]),
     row(Action::Vim, "vim", "Toggle vim mode", &["ctrl+t v"]),
     row(Action::PageUp, "page-up", "Scroll up", &["pageup", "alt+v"]),
@@ -345,7 +345,6 @@ mod tests {
             ("f1", Action::Help),
             ("f2", Action::Thinking),
             ("f3", Action::Palette),
-            ("f5", Action::Clear),
             ("f10", Action::Quit),
             ("esc", Action::Cancel),
         ] {

@@ -3,6 +3,7 @@
 
 mod completion;
 mod display;
+mod keys;
 mod lost_terminal;
 mod queue;
 mod steering;

@@ -170,10 +170,14 @@ impl App {
             effects.push(Effect::Redraw);
             return;
         }
-        let takes_back = key == Key::plain(Code::Up)
-            && self.composer.buffer.is_empty()
-            && !self.queue.is_empty();
-        if takes_back {
+        let is_empty = self.composer.buffer.is_empty();
+        if is_empty && key == Key::ctrl('d') {
+            return self.act(Action::Quit, effects);
+        }
+        if is_empty && key.typed() == Some('?') {
+            return self.act(Action::Help, effects);
+        }
+        if is_empty && key == Key::plain(Code::Up) && !self.queue.is_empty() {
             let text = self.queue.pop().unwrap_or_default();
             self.composer.buffer.set(&text);
             self.text_changed();

@@ -35,7 +35,9 @@ impl Layer for Page {
             Code::PageDown | Code::Char(' ') => self.scroll += self.step,
             Code::Home | Code::Char('g') => self.scroll = 0,
             Code::End | Code::Char('G') => self.scroll = usize::MAX / 2,
-            Code::Esc | Code::Enter | Code::F(1) | Code::Char('q') => return Flow::Close,
+            Code::Esc | Code::Enter | Code::F(1) | Code::Char('q' | '?') => return Flow::Close,
+            // A letter must not land in the text behind the page.
+            _ if key.typed().is_some() => {}
             _ => return Flow::Pass,
         }
         Flow::Stay

@@ -13,11 +13,11 @@ use rustix::termios::{
     tcsetattr,
 };
 
-/// Other screen, keys that say more, pastes as pastes, a word when the attention changes.
-const ENTER: &str = "\x1b[?1049h\x1b[2J\x1b[H\x1b[?2004h\x1b[?1004h\x1b[>1u";
+/// Alternate screen, extended keys, bracketed paste, focus events; and no arrow keys for the wheel,
+/// which would walk through earlier prompts.
+const ENTER: &str = "\x1b[?1049h\x1b[2J\x1b[H\x1b[?2004h\x1b[?1004h\x1b[?1007s\x1b[?1007l\x1b[>1u";
 /// All of it back, the cursor and the usual colors too, whatever was being drawn.
-const LEAVE: &str =
-    "\x1b[?2026l\x1b[<u\x1b[?1004l\x1b[?2004l\x1b[?1006l\x1b[?1002l\x1b[0m\x1b[?25h\x1b[?1049l";
+const LEAVE: &str = "\x1b[?2026l\x1b[<u\x1b[?1007r\x1b[?1004l\x1b[?2004l\x1b[?1006l\x1b[?1002l\x1b[0m\x1b[?25h\x1b[?1049l";
 const PASTE_ON: &str = "\x1b[?2004h";
 const PASTE_OFF: &str = "\x1b[?2004l";
 pub(super) const MOUSE_ON: &str = "\x1b[?1002h\x1b[?1006h";

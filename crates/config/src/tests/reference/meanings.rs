@@ -166,7 +166,10 @@ pub(super) const MEANINGS: &[(&str, &str)] = &[
         "Colors on a terminal: `16-color` (its own), `dark`, `light`, `none`, or the name of a [theme](terminal.md#colors); while nothing is set, the whole screen goes by the background of the terminal",
     ),
     ("ui.editing", "Keys that edit text in the [interactive interface](terminal.md)"),
-    ("ui.mouse", "Catch the mouse there: the wheel scrolls, a click opens, dragging copies"),
+    (
+        "ui.mouse",
+        "Capture the mouse: the wheel scrolls, a click opens, dragging copies; Shift selects with the terminal",
+    ),
     ("ui.links", "Tell the terminal where links lead, so that a click opens them (OSC 8)"),
     ("ui.notify", "Call you when a long run ends or asks: the bell, and a message"),
     ("ui.keys.NAME", "Keys that start an action there, in words: `f9`, or `[ctrl+t z, f9]`"),
