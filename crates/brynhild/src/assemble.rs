@@ -24,6 +24,7 @@ pub(crate) mod prompt_facts;
 pub(crate) mod prompt_source;
 pub(crate) mod provider_choice;
 pub(crate) mod raw_request_log;
+pub(crate) mod rewind;
 pub(crate) mod role;
 pub(crate) mod run_context;
 pub(crate) mod secrets;

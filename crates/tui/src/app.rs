@@ -26,6 +26,7 @@ use crate::status::{SPINNER_FRAME, Status};
 use crate::text::{clean, one_line};
 use crate::theme::{Background, Depth, Theme, background_of_report};
 use crate::transcript::{Kind, Transcript, View};
+use crate::user_command::UserCommands;
 
 const DRAFT_DELAY: Duration = Duration::from_millis(600);
 /// A second interrupt within this time ends the program.
@@ -124,6 +125,9 @@ pub struct App {
     /// Something to say in the status line until a key is pressed.
     note: String,
     interrupted: Option<Interruption>,
+    /// When Esc was pressed last while there was nothing to close or stop.
+    escaped: Option<Instant>,
+    user_commands: UserCommands,
     draft_due: Option<Instant>,
     saved_draft: String,
     /// True if the conversation can take input.
@@ -173,6 +177,8 @@ impl App {
             size: (80, 24),
             note: String::new(),
             interrupted: None,
+            escaped: None,
+            user_commands: UserCommands::default(),
             draft_due: None,
             saved_draft: String::new(),
             is_connected: false,
@@ -425,7 +431,7 @@ impl App {
     /// Sends what the host made of a command.
     fn pass_on(&mut self, input: Input, effects: &mut Vec<Effect>) {
         match &input {
-            Input::Prompt(_) | Input::Compact { .. } => {
+            Input::Prompt(_) | Input::Call(_) | Input::Compact { .. } => {
                 self.status.begin(self.now);
             }
             Input::Mode(mode) => self.status.mode = *mode,
@@ -469,6 +475,10 @@ impl App {
             Answer::Tell { level, text, hint } => {
                 self.transcript.notice(level, &text, hint.as_deref());
                 self.view.follow();
+            }
+            Answer::Write { text, note } => {
+                self.deed(Deed::Write(text), effects);
+                self.note = note;
             }
             Answer::Send(input) => self.pass_on(*input, effects),
             Answer::Leave(leave) => self.leave(leave, effects),

@@ -64,6 +64,8 @@ pub enum Request {
     Files,
     Models,
     Sessions,
+    /// List the user's messages in the session, for going back.
+    Messages,
     /// Show the last messages of a session.
     Preview(String),
     Plugins,
@@ -124,6 +126,11 @@ pub enum Answer {
     Theme(String),
     /// Several answers, in order.
     Several(Vec<Answer>),
+    /// A text for the composer, with a note for the status line.
+    Write {
+        text: String,
+        note: String,
+    },
     /// The end of this run of the interface.
     Leave(Leave),
     Commands(Vec<Item>),
@@ -183,6 +190,7 @@ impl FileChange {
 pub enum Picks {
     Models,
     Sessions,
+    Messages,
     Plugins,
     Permissions,
 }

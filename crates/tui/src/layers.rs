@@ -8,6 +8,7 @@ pub(crate) mod inquiry;
 pub(crate) mod leaving;
 pub(crate) mod picker;
 pub(crate) mod question;
+pub(crate) mod rewinding;
 pub(crate) mod search;
 
 use std::time::Instant;
@@ -17,7 +18,7 @@ use contract::id::CallId;
 use ratatui_core::layout::{Position, Rect};
 
 use crate::canvas::Canvas;
-use crate::host::{Answer, Leave, Request};
+use crate::host::{Answer, Item, Leave, Request};
 use crate::key::Key;
 use crate::keymap::Action;
 use crate::message::Effect;
@@ -113,6 +114,8 @@ pub(crate) enum Deed {
     EndSearch,
     /// Walk on from what was found.
     Walk,
+    /// Ask how to go back to a message.
+    GoBack(Item),
     /// Leave the conversation, whatever goes on in it.
     Depart(Leave),
 }

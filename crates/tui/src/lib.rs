@@ -9,7 +9,7 @@
 //! - [`host`] is the trait through which the interface uses the program around it.
 //!
 //! [`line`] reads lines for `--plain`, with the composer's keys; [`prose`] shows Markdown there.
-//! [`permission`] is the text of a question about a call, and [`masks`] makes deceptive characters
+//! [`user_command`] is the meaning of lines that begin with `!`. [`permission`] is the text of a question about a call, and [`masks`] makes deceptive characters
 //! visible; both are for every front end.
 //!
 //! Inside, each part is a module: `transcript` (blocks, laid out only where they are seen),
@@ -45,6 +45,7 @@ mod status;
 pub mod text;
 pub mod theme;
 mod transcript;
+pub mod user_command;
 
 pub use app::{App, Settings};
 pub use ask::ask;

@@ -54,10 +54,12 @@ pub async fn run(
     effects.extend(first);
     let mut batch: Vec<Arc<Event>> = Vec::with_capacity(MAX_BATCH);
     loop {
-        if let Some(leave) = session.perform(effects, app, screen).await? {
+        let leave = session.perform(effects, app, screen).await?;
+        // Also before it ends: an event of the user may have to be recorded.
+        session.post(link.as_ref());
+        if let Some(leave) = leave {
             return Ok(leave);
         }
-        session.post(link.as_ref());
         // A terminal that takes nothing is gone.
         if session.draw(app, screen).is_err() {
             return Ok(Leave::Stopped(Stop::HungUp));

@@ -224,7 +224,7 @@ fn refused(error: &Error) -> Problem {
     }
 }
 
-fn free_name(store: &Store, id: &SessionId) -> Result<SessionId, Problem> {
+pub(crate) fn free_name(store: &Store, id: &SessionId) -> Result<SessionId, Problem> {
     // The name of the copy must not become too long for a file name.
     let stem = contract::text::head(id.as_str(), 80);
     let mut number = 1;

@@ -149,11 +149,7 @@ async fn talk(
                 repl::go_on_with(assembly, session);
             }
             Leave::Session(id) => repl::go_on_with(assembly, Some(id)),
-            Leave::Fresh => {
-                let global = &mut assembly.global;
-                (global.continue_last, global.fork) = (false, false);
-                (global.session, global.resume) = (None, None);
-            }
+            Leave::Fresh => repl::start_new(assembly),
             Leave::Quit | Leave::Stopped(_) | Leave::Ended => {}
         }
         app.reset();

@@ -1,5 +1,6 @@
 //! Without a command: a conversation, line by line.
 
+mod rewinding;
 mod role_line;
 
 use std::collections::VecDeque;
@@ -18,6 +19,7 @@ use line_ui::tee::Tee;
 use serde_json::Value;
 use sessions::snapshots::{SessionSnapshots, UndoRequest};
 use tui::line::{Line, Lines};
+use tui::user_command;
 
 use super::chat::{self, OpenConversation};
 use crate::assemble;
@@ -79,7 +81,8 @@ pub(crate) async fn run_after(mut assembly: Assembly, words: Option<String>) -> 
                 former = Some(assembly.global.model.replace(name));
                 go_on_with(&mut assembly, session);
             }
-            Next::Session(session) => go_on_with(&mut assembly, Some(session)),
+            Next::Session(Some(session)) => go_on_with(&mut assembly, Some(session)),
+            Next::Session(None) => start_new(&mut assembly),
             Next::Role { module, session } => {
                 if let Err(problem) = role::renew(&mut assembly, module).await {
                     report_problem(&problem, &mut exit);
@@ -120,11 +123,25 @@ pub(super) fn go_on_with(run: &mut RunContext, session: Option<String>) {
     global.resume = session.or_else(|| global.resume.take());
 }
 
+/// Makes the next conversation begin a session.
+pub(super) fn start_new(run: &mut RunContext) {
+    let global = &mut run.global;
+    (global.continue_last, global.fork) = (false, false);
+    (global.session, global.resume) = (None, None);
+}
+
 enum Next {
     End,
-    Model { name: String, session: Option<String> },
-    Session(String),
-    Role { module: Option<String>, session: Option<String> },
+    Model {
+        name: String,
+        session: Option<String>,
+    },
+    /// Another session; none for a new one.
+    Session(Option<String>),
+    Role {
+        module: Option<String>,
+        session: Option<String>,
+    },
 }
 
 enum Step {
@@ -303,6 +320,11 @@ impl Talk<'_> {
         if let Some(line) = RoleLine::parse(&text).filter(|_| self.assembly.role.is_some()) {
             return self.role_line(session, &line);
         }
+        if let Some(call) = user_command::call(&text) {
+            session.turn(Input::Call(call), None, exit).await?;
+            session.record_user_command(self.assembly).await?;
+            return Ok(Step::Stay);
+        }
         let expansion = match slash::parse(&text) {
             None => Expansion::AsIs,
             Some(slash) => {
@@ -410,7 +432,12 @@ impl Talk<'_> {
                 let found = self.assembly.store()?.resolve(&id).map_err(|error| {
                     Problem::misuse(error.to_string()).hint("`/resume` lists the sessions")
                 })?;
-                return Ok(Step::Leave(Next::Session(found.to_string())));
+                return Ok(Step::Leave(Next::Session(Some(found.to_string()))));
+            }
+            Control::Fresh => return Ok(Step::Leave(Next::Session(None))),
+            Control::Fork(message) => return self.fork(session, message),
+            Control::Rewind { message, files } => {
+                return self.rewind(session, message, files).await;
             }
             Control::Restore { direction, turns, on_conflict } => {
                 let wanted = UndoRequest { turns, on_conflict, is_dry: false };

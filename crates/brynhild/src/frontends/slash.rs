@@ -64,6 +64,9 @@ pub(crate) const BUILTIN: &[Builtin] = &[
     own("redo", "[force]", "Make the changes again that were undone last"),
     own("changes", "[turns]", "List the files that turns changed"),
     own("diff", "[turns]", "Show what the last turns changed, line by line"),
+    own("new", "", "Start a new session"),
+    own("rewind", "[message] [files]", "Go back to before an earlier message of yours"),
+    own("fork", "[message]", "Continue in a copy of this session"),
     own("resume", "[id]", "Go on with another session; list them without an id"),
     own("export", "[file]", "Write the conversation as Markdown"),
     own("quit", "", "End"),
@@ -117,6 +120,15 @@ pub(crate) enum Control {
     /// Without a name, asks for the list.
     Theme(Option<String>),
     Resume(String),
+    /// Start a new session.
+    Fresh,
+    /// Continue in a copy of the session that ends before a message.
+    Rewind {
+        message: usize,
+        files: RewindFiles,
+    },
+    /// Continue in a copy of the session, up to the turn of a message or whole.
+    Fork(Option<usize>),
     Restore {
         direction: Direction,
         turns: usize,
@@ -131,6 +143,13 @@ pub(crate) enum Control {
     Quit,
 }
 
+/// The files that turns changed, when the conversation goes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RewindFiles {
+    Stay,
+    Undo,
+}
+
 impl Control {
     /// The built-in command, and the flag or command that does this for a single prompt.
     pub(crate) fn alternative(&self) -> (&'static str, &'static str) {
@@ -141,6 +160,9 @@ impl Control {
             Self::Mode(_) => ("mode", "`--mode MODE` sets the mode"),
             Self::Theme(_) => ("theme", "`ui.theme` in the configuration names one"),
             Self::Resume(_) => ("resume", "`--resume ID` goes on with a session"),
+            Self::Fresh => ("new", "a run without `--resume` starts a new session"),
+            Self::Rewind { .. } => ("rewind", "`brynhild --resume ID` opens a session for it"),
+            Self::Fork(_) => ("fork", "`--resume ID --fork` continues in a copy"),
             Self::Restore { direction: Direction::Undo, .. } => {
                 ("undo", "`brynhild session undo` takes changes back")
             }
@@ -263,6 +285,9 @@ pub(crate) async fn expand<'a>(
             None => show(shown::sessions(assembly)?),
             Some(id) => control(Control::Resume(id)),
         },
+        "new" => control(Control::Fresh),
+        "rewind" if slash.rest.is_empty() => show(shown::messages(assembly, facts().session)?),
+        "rewind" | "fork" => going_back(builtin.name, slash.rest).map(Expansion::Control),
         "undo" | "redo" => restoring(builtin.name, slash.rest).map(Expansion::Control),
         "changes" => {
             let turns = turns(rest.as_deref())?;
@@ -309,6 +334,26 @@ fn turns(rest: Option<&str>) -> Result<Option<u32>, Problem> {
     let number = |word: &str| word.parse().ok().filter(|count| *count > 0);
     let wrong = |word: &str| Problem::misuse(format!("`{word}` is no number of turns"));
     rest.map(|word| number(word).ok_or_else(|| wrong(word))).transpose()
+}
+
+fn going_back(name: &str, rest: &str) -> Result<Control, Problem> {
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    let number = |word: &str| word.parse().ok();
+    let wanted = match (name, words.as_slice()) {
+        ("fork", []) => Some(Control::Fork(None)),
+        ("fork", [word]) => number(word).map(|message| Control::Fork(Some(message))),
+        ("rewind", [word]) => {
+            number(word).map(|message| Control::Rewind { message, files: RewindFiles::Stay })
+        }
+        ("rewind", [word, "files"]) => {
+            number(word).map(|message| Control::Rewind { message, files: RewindFiles::Undo })
+        }
+        _ => None,
+    };
+    wanted.ok_or_else(|| {
+        Problem::misuse(format!("`/{name}` does not take `{rest}`"))
+            .hint("`/rewind 2 files` and `/fork 2` name a message by its number in `/rewind`")
+    })
 }
 
 fn restoring(name: &str, rest: &str) -> Result<Control, Problem> {
@@ -483,6 +528,6 @@ mod tests {
     fn built_in_names_ignore_case() {
         assert_eq!(builtin("HELP").unwrap().name, "help");
         assert!(builtin("helpful").is_none());
-        assert_eq!(BUILTIN.len(), 19);
+        assert_eq!(BUILTIN.len(), 22);
     }
 }

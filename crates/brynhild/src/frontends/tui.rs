@@ -16,7 +16,7 @@ use ::tui::host::{
 };
 use ::tui::keymap::Action;
 use async_trait::async_trait;
-use contract::event::{Event, EventKind, Input, Level};
+use contract::event::{Direction, Event, EventKind, Input, Level};
 use contract::id::SessionId;
 use contract::message::Usage;
 use contract::policy::Mode;
@@ -24,7 +24,7 @@ use contract::sandbox::Network;
 use line_ui::tee::BackgroundLog;
 use plugins::dialects;
 use plugins::open_plugins::Listed;
-use sessions::snapshots::{SessionSnapshots, UndoRequest};
+use sessions::snapshots::{OnConflict, SessionSnapshots, UndoReport, UndoRequest};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::assemble::answering_model::AnsweringModel;
@@ -33,11 +33,11 @@ use crate::assemble::permissions::remembered;
 use crate::assemble::session_choice::SessionStorage;
 use crate::assemble::setup::{BackgroundServices, Reload};
 use crate::assemble::undo::{self, Detail};
-use crate::assemble::{mcp, themes};
+use crate::assemble::{mcp, rewind, themes};
 use crate::exit::Problem;
 use crate::frontends::export::export_conversation;
 use crate::frontends::plugin_switch::{Switch, switch};
-use crate::frontends::slash::{self, Control, Expansion};
+use crate::frontends::slash::{self, Control, Expansion, RewindFiles};
 
 pub(crate) use inquiries::Inquiries;
 pub(crate) use store::InterfaceStore;
@@ -263,6 +263,10 @@ impl Requests {
             Request::Sessions => {
                 Answer::Items(Picks::Sessions, lists::sessions(&self.assembly, &self.id)?)
             }
+            Request::Messages => {
+                let messages = rewind::messages(&self.assembly.store()?, self.saved_id()?)?;
+                Answer::Items(Picks::Messages, lists::messages(messages))
+            }
             Request::Arguments(command) => {
                 let assembly = self.present_assembly().await;
                 lists::arguments(&assembly, command, (&self.id, &self.answering.model)).await
@@ -293,6 +297,9 @@ impl Requests {
 
     async fn command(&self, line: &str, unsaved: Option<&[Event]>) -> Result<Answer, Problem> {
         let as_it_is = || Ok(Answer::send(Input::Prompt(line.to_owned())));
+        if let Some(call) = ::tui::user_command::call(line) {
+            return Ok(Answer::send(Input::Call(call)));
+        }
         let Some(slash) = slash::parse(line) else { return as_it_is() };
         if let Some(action) = panel(slash).filter(|_| slash.rest.is_empty()) {
             return Ok(Answer::Start(action));
@@ -350,22 +357,27 @@ impl Requests {
                 })?;
                 Answer::Leave(Leave::Session(found.to_string()))
             }
-            Control::Restore { .. } if self.state().is_busy => {
-                return Err(Problem::misuse("files are not taken back while the model is at work")
-                    .hint("stop it, or wait for the end of the turn"));
+            Control::Restore { .. } | Control::Rewind { .. } | Control::Fork(_)
+                if self.state().is_busy =>
+            {
+                return Err(Problem::misuse("the model is still working")
+                    .hint("interrupt it, or wait for the end of the turn"));
+            }
+            Control::Fresh => Answer::Leave(Leave::Fresh),
+            Control::Rewind { message, files } => self.rewind(message, files)?,
+            Control::Fork(message) => {
+                let (store, id) = (self.assembly.store()?, self.saved_id()?);
+                let copy = match message {
+                    Some(number) => rewind::message(&store, id, number)?.copy_after(&store, id)?,
+                    None => rewind::copy(&store, id, None)?,
+                };
+                Answer::Leave(Leave::Session(copy.to_string()))
             }
             Control::Restore { direction, turns, on_conflict } => {
                 let wanted = UndoRequest { turns, on_conflict, is_dry: false };
-                let store = self.assembly.store()?;
-                let history = || Ok(store.history(&self.id)?);
-                let mut events = Vec::new();
-                let keeper = self.keeper()?;
-                let report = undo::restore(keeper, history, (direction, wanted), &mut |what| {
-                    events.push(what);
-                    Ok(())
-                })?;
+                let (report, events) = self.restore(direction, wanted)?;
                 let mut answers = vec![Answer::Show(undo::told(&report))];
-                answers.extend(events.into_iter().map(|what| Answer::send(Input::Record(what))));
+                answers.extend(events);
                 Answer::Several(answers)
             }
             Control::Changes { turns, detail } => Answer::Changes(self.changes(turns, detail)?),
@@ -377,6 +389,55 @@ impl Requests {
             }
             Control::Quit => Answer::Leave(Leave::Quit),
         })
+    }
+
+    fn saved_id(&self) -> Result<&SessionId, Problem> {
+        rewind::saved((self.storage == SessionStorage::Saved).then_some(&self.id))
+    }
+
+    /// Undoes or redoes changes of files. Returns the events to record in the session.
+    fn restore(
+        &self,
+        direction: Direction,
+        wanted: UndoRequest,
+    ) -> Result<(UndoReport, Vec<Answer>), Problem> {
+        let store = self.assembly.store()?;
+        let history = || Ok(store.history(&self.id)?);
+        let mut events = Vec::new();
+        let report = undo::restore(self.keeper()?, history, (direction, wanted), &mut |what| {
+            events.push(Answer::send(Input::Record(what)));
+            Ok(())
+        })?;
+        Ok((report, events))
+    }
+
+    /// Continues before a message of the user, with its text to edit.
+    fn rewind(&self, number: usize, files: RewindFiles) -> Result<Answer, Problem> {
+        let (store, id) = (self.assembly.store()?, self.saved_id()?);
+        let message = rewind::message(&store, id, number)?;
+        let mut answers = Vec::new();
+        let mut note = String::from("Rewound");
+        let turns = match files {
+            RewindFiles::Undo => message.turns_since(&store.history(id)?),
+            RewindFiles::Stay => 0,
+        };
+        if turns > 0 {
+            let wanted = UndoRequest { turns, on_conflict: OnConflict::Keep, is_dry: false };
+            let (report, events) = self.restore(Direction::Undo, wanted)?;
+            answers.extend(events);
+            let (done, kept) = (report.files.len(), report.kept.len());
+            note = format!("Rewound · files restored: {done}");
+            if kept > 0 {
+                note = format!("{note}, not restored (changed since): {kept}");
+            }
+        }
+        let leave = match message.copy_before(&store, id)? {
+            Some(copy) => Leave::Session(copy.to_string()),
+            None => Leave::Fresh,
+        };
+        answers.push(Answer::Write { text: message.text, note });
+        answers.push(Answer::Leave(leave));
+        Ok(Answer::Several(answers))
     }
 
     fn keeper(&self) -> Result<&Arc<SessionSnapshots>, Problem> {
@@ -437,6 +498,7 @@ fn panel(slash: slash::Slash<'_>) -> Option<Action> {
         "model" => Some(Action::Models),
         "theme" => Some(Action::Themes),
         "resume" => Some(Action::Sessions),
+        "rewind" => Some(Action::Rewind),
         "plugins" => Some(Action::Plugins),
         "permissions" => Some(Action::Permissions),
         _ => None,

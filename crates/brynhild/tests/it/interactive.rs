@@ -6,6 +6,7 @@ mod display;
 mod keys;
 mod lost_terminal;
 mod queue;
+mod rewind;
 mod steering;
 mod stress;
 mod terminal_restore;

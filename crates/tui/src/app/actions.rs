@@ -1,5 +1,7 @@
 //! The effects of actions, and the way of a message that is sent.
 
+use std::time::Instant;
+
 use contract::event::{Input, Level};
 use contract::policy::Mode;
 
@@ -39,6 +41,7 @@ impl App {
             Action::Plugins => self.pick(Picks::Plugins, Request::Plugins, effects),
             Action::Permissions => self.pick(Picks::Permissions, Request::Permissions, effects),
             Action::Fresh => self.leave(Leave::Fresh, effects),
+            Action::Rewind => self.pick(Picks::Messages, Request::Messages, effects),
             Action::Themes => {
                 for problem in std::mem::take(&mut self.theme_problems) {
                     self.transcript.notice(Level::Warning, &problem, None);
@@ -167,7 +170,22 @@ impl App {
             self.stop_turn(effects);
         } else {
             self.view.follow();
+            self.escape_twice(effects);
         }
+    }
+
+    /// Goes back to an earlier message on the second Esc in an empty text.
+    fn escape_twice(&mut self, effects: &mut Vec<Effect>) {
+        if !self.composer.buffer.is_empty() || !self.is_connected {
+            return;
+        }
+        let is_second = |at: Instant| self.now.saturating_duration_since(at) < INTERRUPT_WINDOW;
+        if self.escaped.take().is_some_and(is_second) {
+            return self.act(Action::Rewind, effects);
+        }
+        self.escaped = Some(self.now);
+        let key = self.keymap.hint(Action::Cancel);
+        self.note = format!("Press {key} again to go back to an earlier message");
     }
 
     fn stop_turn(&mut self, effects: &mut Vec<Effect>) {
@@ -324,7 +342,7 @@ impl App {
 }
 
 fn is_command(text: &str) -> bool {
-    text.trim_start().starts_with('/')
+    text.trim_start().starts_with(['/', '!'])
 }
 
 /// Returns true if the turn that is going on would not outlive a command.
@@ -333,6 +351,7 @@ fn ends_turns(text: &str) -> bool {
     match words.next() {
         Some("/clear" | "/compact") => true,
         Some("/model") => words.next().is_some(),
+        Some(word) if word.starts_with('!') => true,
         _ => false,
     }
 }

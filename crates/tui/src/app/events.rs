@@ -1,6 +1,6 @@
 //! Events of the conversation, and how the interface reacts to them.
 
-use contract::event::{Event, EventKind};
+use contract::event::{Event, EventKind, Input};
 use contract::id::CallId;
 
 use super::{App, Pace};
@@ -25,6 +25,11 @@ impl App {
         self.transcript.take(event);
         let turn_time = self.status.turn_time(self.now);
         self.status.take(event, self.now);
+        if event.within.is_none() {
+            self.user_commands.take(&event.kind);
+            let results = std::mem::take(&mut self.user_commands.results);
+            effects.extend(results.into_iter().map(|it| Effect::send(Input::Record(it))));
+        }
         match &event.kind {
             EventKind::Asked { .. } => {
                 let project = self.status.facts.project.as_deref();

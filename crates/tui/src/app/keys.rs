@@ -12,6 +12,7 @@ use crate::input::{Mouse, MouseKind};
 use crate::key::{Code, Key};
 use crate::keymap::{Action, KeyMatch};
 use crate::layers::question::READ_TIME;
+use crate::layers::rewinding::Rewinding;
 use crate::layers::{Deed, Flow};
 use crate::message::Effect;
 use crate::transcript::{By, Direction, Place, Selection};
@@ -86,6 +87,9 @@ impl App {
                     effects.push(Effect::send(input));
                 }
                 self.show_asks();
+            }
+            Deed::GoBack(message) => {
+                self.layers.push(Box::new(Rewinding::ask(message, self.now)));
             }
             Deed::OneByOne => {
                 self.pace = Pace::OneByOne;

@@ -13,7 +13,7 @@ use crate::host::{Answer, Item, Leave, Picks, Request};
 use crate::key::{Code, Key};
 use crate::keymap::{ACTIONS, Action, Keymap};
 use crate::message::Effect;
-use crate::text::{Leads, Row, clipped, columns, narrow, one_line, wrap};
+use crate::text::{Leads, Row, clean, clipped, columns, narrow, one_line, wrap};
 use crate::theme::Role;
 
 const REASON_ROWS: u16 = 6;
@@ -52,7 +52,7 @@ impl Picker {
     pub(crate) fn of(subject: Subject, items: Vec<Item>) -> Self {
         let mut picker = Self {
             subject,
-            items: items.into_iter().map(safe_item).collect(),
+            items: items.into_iter().map(|item| safe_item(item, subject)).collect(),
             is_loading: false,
             query: Buffer::default(),
             found: Vec::new(),
@@ -124,6 +124,9 @@ impl Picker {
                 "The provider lists no models; `/model NAME` takes any name",
             ],
             Subject::Host(Picks::Sessions) => ["Sessions", "to resume", "No saved sessions yet"],
+            Subject::Host(Picks::Messages) => {
+                ["Your messages", "to go back to it", "No message to go back to yet"]
+            }
             Subject::Host(Picks::Plugins) => [
                 "Plugins",
                 "to enable or disable",
@@ -164,6 +167,7 @@ impl Picker {
                 deeds.push(Deed::ask(Request::Preview(value)));
             }
             Subject::Sent => self.preview = Some((value.clone(), value)),
+            Subject::Host(Picks::Messages) => self.preview = Some((value, item.detail.clone())),
             Subject::Host(_) | Subject::Actions => {}
         }
     }
@@ -191,6 +195,7 @@ impl Picker {
             Subject::Host(Picks::Sessions) => {
                 deeds.push(Deed::Effect(Effect::Leave(Leave::Session(item.value))));
             }
+            Subject::Host(Picks::Messages) => deeds.push(Deed::GoBack(item)),
             Subject::Host(Picks::Plugins) => {
                 if item.value.is_empty() {
                     return Flow::Stay;
@@ -239,7 +244,10 @@ impl Picker {
             let label = clipped(&item.label, room);
             let start = Position { x: area.x, y };
             let used = canvas.text(start, &label, Role::Text, area.width);
-            let detail = format!("  {}", item.detail);
+            // The preview shows the detail of a message.
+            let is_message = self.subject == Subject::Host(Picks::Messages);
+            let detail = if is_message { "" } else { item.detail.as_str() };
+            let detail = format!("  {detail}");
             let detail = clipped(&detail, room.saturating_sub(usize::from(used)));
             canvas.text(Position { x: area.x + used, y }, &detail, Role::Soft, area.width - used);
             let x = area.right().saturating_sub(narrow(columns(&note)));
@@ -253,8 +261,11 @@ impl Picker {
 }
 
 /// Makes the texts of an item safe to draw: a title is whatever somebody has piped in.
-fn safe_item(item: Item) -> Item {
-    let [label, detail, note] = [&item.label, &item.detail, &item.note].map(|it| one_line(it));
+fn safe_item(item: Item, subject: Subject) -> Item {
+    let [label, note] = [&item.label, &item.note].map(|it| one_line(it));
+    // A message is shown whole, in the preview.
+    let is_message = subject == Subject::Host(Picks::Messages);
+    let detail = if is_message { clean(&item.detail) } else { one_line(&item.detail) };
     Item { label, detail, note, ..item }
 }
 
@@ -319,7 +330,8 @@ impl Layer for Picker {
         match answer {
             Answer::Items(picks, items) if self.subject == Subject::Host(*picks) => {
                 let selected = self.selected;
-                self.items = items.iter().cloned().map(safe_item).collect();
+                let safe = |item: &Item| safe_item(item.clone(), self.subject);
+                self.items = items.iter().map(safe).collect();
                 self.is_loading = false;
                 self.filter();
                 self.selected = selected.min(self.found.len().saturating_sub(1));
@@ -342,7 +354,10 @@ impl Layer for Picker {
     }
 
     fn draw(&mut self, area: Rect, canvas: &mut Canvas<'_>) -> Option<Position> {
-        let has_preview = matches!(self.subject, Subject::Host(Picks::Sessions) | Subject::Sent);
+        let has_preview = matches!(
+            self.subject,
+            Subject::Host(Picks::Sessions | Picks::Messages) | Subject::Sent
+        );
         let width = if has_preview { area.width } else { 90 };
         // As high as the whole list needs, so that it stands still while letters are typed.
         let most = share(area.height, 80).max(6);

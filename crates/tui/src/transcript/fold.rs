@@ -12,6 +12,7 @@ use super::tool::Tool;
 use super::{Block, Kind, Transcript};
 use crate::markdown::Markdown;
 use crate::text::{clean, counted, one_line, prose};
+use crate::user_command;
 
 impl Transcript {
     /// Folds an event in: here, or in the conversation that a call of this one holds.
@@ -152,7 +153,7 @@ impl Transcript {
         let text = prose(text);
         if *origin == MessageOrigin::User {
             self.push(Kind::Prompt(text));
-        } else {
+        } else if !user_command::is_result(origin) {
             let title = format!("Message from {} to the model", one_line(origin.as_str()));
             self.push(Kind::Injected { title, text });
         }

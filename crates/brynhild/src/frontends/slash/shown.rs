@@ -16,6 +16,7 @@ use crate::assemble::assembly::Assembly;
 use crate::assemble::permissions::remembered::RememberedRules;
 use crate::assemble::plugin_env;
 use crate::assemble::pricing;
+use crate::assemble::rewind;
 use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 use crate::frontends::usage_tables;
@@ -112,6 +113,21 @@ pub(super) fn cost(usage: &Usage) -> String {
     let (read, written) = (usage.cached_tokens.unwrap_or(0), usage.cache_write_tokens.unwrap_or(0));
     let cached = format!("{read} read from the cache, {written} written to it");
     format!("{input} tokens in ({cached}), {output} out, {cost}\n")
+}
+
+/// The messages of the user that `/rewind` and `/fork` can go back to, with their numbers.
+pub(super) fn messages(run: &RunContext, id: Option<&SessionId>) -> Result<String, Problem> {
+    let messages = rewind::messages(&run.store()?, rewind::saved(id)?)?;
+    let row = |(number, message): (usize, rewind::UserMessage)| {
+        vec![number.to_string(), sentence(&message.text)]
+    };
+    if messages.is_empty() {
+        return Ok(String::from("There is no message to go back to yet.\n"));
+    }
+    let rows = table((1..).zip(messages).map(row));
+    Ok(format!(
+        "{rows}`/rewind N` goes back to before one, `/rewind N files` restores files too.\n"
+    ))
 }
 
 pub(super) fn sessions(run: &RunContext) -> Result<String, Problem> {

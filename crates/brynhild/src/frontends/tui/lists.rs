@@ -15,6 +15,7 @@ use tools::walk::{Filter, IgnoreFiles, Sources};
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::permissions::remembered::RememberedRules;
+use crate::assemble::rewind::UserMessage;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::{mcp, model_list, plugin_env, themes};
 use crate::exit::Problem;
@@ -147,6 +148,19 @@ pub(super) async fn models(assembly: &Assembly, current: &str) -> Result<Vec<Ite
 
 pub(super) fn sessions(run: &RunContext, current: &SessionId) -> Result<Vec<Item>, Problem> {
     listed_sessions(&run.store()?, &run.place().display().to_string(), Some(current))
+}
+
+/// Earlier messages of the user, the newest first, by their numbers.
+pub(super) fn messages(messages: Vec<UserMessage>) -> Vec<Item> {
+    let item = |(number, message): (usize, UserMessage)| Item {
+        label: slash::sentence(&message.text),
+        detail: message.text,
+        note: number.to_string(),
+        ..named(number.to_string())
+    };
+    let mut items: Vec<Item> = (1..).zip(messages).map(item).collect();
+    items.reverse();
+    items
 }
 
 /// The sessions of a store, those of a directory first.

@@ -1,0 +1,75 @@
+//! Lines that go back in the conversation, and the results of the user's commands.
+
+use contract::event::Direction;
+use contract::id::SessionId;
+use sessions::snapshots::{OnConflict, UndoRequest};
+use tui::user_command::UserCommands;
+
+use super::{Next, Session, Step, Talk};
+use crate::assemble::rewind;
+use crate::assemble::run_context::RunContext;
+use crate::assemble::session_choice::SessionStorage;
+use crate::exit::Problem;
+use crate::frontends::slash::RewindFiles;
+
+impl Talk<'_> {
+    /// Continues before a message of the user, with its text to edit.
+    pub(super) async fn rewind(
+        &mut self,
+        session: &mut Session<'_>,
+        number: usize,
+        files: RewindFiles,
+    ) -> Result<Step, Problem> {
+        let store = self.assembly.store()?;
+        let message = rewind::message(&store, session.saved_id()?, number)?;
+        let turns = message.turns_since(&store.history(session.saved_id()?)?);
+        if files == RewindFiles::Undo && turns > 0 {
+            let wanted = UndoRequest { turns, on_conflict: OnConflict::Keep, is_dry: false };
+            let text = session.restore(self.assembly, Direction::Undo, wanted).await?;
+            self.show(&text)?;
+        }
+        let copy = message.copy_before(&store, session.saved_id()?)?;
+        if !self.lines.put_back(&message.text) {
+            self.show(&format!("The message was: {}", message.text))?;
+        }
+        Ok(Step::Leave(Next::Session(copy.map(|copy| copy.to_string()))))
+    }
+
+    /// Continues in a copy of the session.
+    pub(super) fn fork(
+        &self,
+        session: &Session<'_>,
+        message: Option<usize>,
+    ) -> Result<Step, Problem> {
+        let (store, id) = (self.assembly.store()?, session.saved_id()?);
+        let copy = match message {
+            Some(number) => rewind::message(&store, id, number)?.copy_after(&store, id)?,
+            None => rewind::copy(&store, id, None)?,
+        };
+        self.show(&format!("This is the session {copy}."))?;
+        Ok(Step::Leave(Next::Session(Some(copy.to_string()))))
+    }
+}
+
+impl Session<'_> {
+    pub(super) fn saved_id(&self) -> Result<&SessionId, Problem> {
+        let is_saved = self.opened.storage == SessionStorage::Saved;
+        rewind::saved(is_saved.then_some(&self.opened.id))
+    }
+
+    /// Records the result of the user's last command, for the model to read.
+    pub(super) async fn record_user_command(&mut self, run: &RunContext) -> Result<(), Problem> {
+        let mut commands = UserCommands::default();
+        match &self.view.kept {
+            Some(kept) => kept.iter().for_each(|event| commands.take(&event.kind)),
+            None => {
+                let events = run.store()?.read(&self.opened.id)?.events;
+                events.iter().for_each(|event| commands.take(&event.kind));
+            }
+        }
+        match commands.results.pop() {
+            Some(result) => self.record(result).await,
+            None => Ok(()),
+        }
+    }
+}
