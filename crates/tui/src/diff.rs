@@ -1,5 +1,9 @@
 //! A unified diff in color, with line numbers. Nothing of it is left out.
 
+use std::ops::Range;
+
+use ratatui_core::style::Style;
+
 use crate::highlight::Highlighter;
 use crate::slice::{Breaks, Slice, slices};
 use crate::text::{Joint, Leads, Piece, Row, columns, fold};
@@ -57,22 +61,37 @@ impl Span {
     ) -> Vec<Row> {
         let mut rows = Vec::new();
         let Self { slice, mut numbers, digits, mut within } = *self;
-        let mut plain = Highlighter::for_path(path);
+        let mut highlighters = [Highlighter::for_path(path), Highlighter::for_path(path)];
+        let marks = changed_words(slice.of(unified), within.is_some());
         let soft = theme.style(Role::Soft);
         let blank: Vec<Piece> =
             lead.iter().cloned().chain([(soft, " ".repeat(digits + 1))]).collect();
-        for line in slice.of(unified).lines() {
+        for (line, mark) in slice.of(unified).lines().zip(marks) {
             let goes_on = within.take();
             let (role, number) = goes_on.map_or_else(|| numbers.step(line), |role| (role, None));
+            let [new, old] = &mut highlighters;
+            let style = theme.style(role);
             let pieces = match role {
-                Role::Text => {
-                    // The blank stands for what is neither added nor removed.
-                    let (mark, code) = line.split_at(usize::from(goes_on.is_none()));
-                    let mut pieces = vec![(theme.style(Role::Text), mark.to_owned())];
-                    pieces.extend(plain.line(code, theme));
-                    pieces
+                Role::Text | Role::Added | Role::Removed
+                    if role == Role::Text || style.bg.is_some() =>
+                {
+                    // The first column says what was added and removed.
+                    let (column, code) = line.split_at(usize::from(goes_on.is_none()));
+                    let highlighter = if role == Role::Removed { old } else { new };
+                    let code = highlighter.line(code, theme).into_iter().map(|(own, text)| {
+                        let plain = own == theme.style(Role::Code) && role != Role::Text;
+                        (if plain { style } else { Style { bg: style.bg, ..own } }, text)
+                    });
+                    [(style, column.to_owned())].into_iter().chain(code).collect()
                 }
-                role => vec![(theme.style(role), line.to_owned())],
+                _ => vec![(style, line.to_owned())],
+            };
+            let pieces = match (role, mark) {
+                (Role::Added, Some(words)) => marked(pieces, &words, theme.style(Role::AddedWord)),
+                (Role::Removed, Some(words)) => {
+                    marked(pieces, &words, theme.style(Role::RemovedWord))
+                }
+                _ => pieces,
             };
             let number = number.map_or_else(String::new, |number| number.to_string());
             let gutter = (soft, format!("{number:>digits$} "));
@@ -88,6 +107,83 @@ impl Span {
         }
         rows
     }
+}
+
+/// The bytes of each line that differ from its counterpart, where as many lines were added as were
+/// removed. The first line may be the rest of one.
+fn changed_words(text: &str, starts_within: bool) -> Vec<Option<Range<usize>>> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut marks = vec![None; lines.len()];
+    let run = |from: usize, mark: char| {
+        lines[from..].iter().take_while(|line| line.starts_with(mark)).count()
+    };
+    let mut at = usize::from(starts_within);
+    while at < lines.len() {
+        let removed = run(at, '-');
+        let added = run(at + removed, '+');
+        if removed == added {
+            for (old, new) in (at..at + removed).zip(at + removed..) {
+                if let Some((first, second)) = differing(&lines[old][1..], &lines[new][1..]) {
+                    (marks[old], marks[new]) = (Some(first), Some(second));
+                }
+            }
+        }
+        at += (removed + added).max(1);
+    }
+    marks
+}
+
+/// The differing words of two lines, as places behind their first column; none if too little is
+/// equal to be worth marking.
+fn differing(old: &str, new: &str) -> Option<(Range<usize>, Range<usize>)> {
+    const MAX_LINE: usize = 1000;
+    if old.len().max(new.len()) > MAX_LINE {
+        return None;
+    }
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let equal = old.chars().zip(new.chars()).take_while(|(a, b)| a == b);
+    let start: usize = equal.map(|(c, _)| c.len_utf8()).sum();
+    let splits = |text: &str, at: usize| text[at..].starts_with(is_word);
+    let start = if splits(old, start) || splits(new, start) {
+        start
+            - old[..start]
+                .chars()
+                .rev()
+                .take_while(|c| is_word(*c))
+                .map(char::len_utf8)
+                .sum::<usize>()
+    } else {
+        start
+    };
+    let (a, b) = (&old[start..], &new[start..]);
+    let equal = a.chars().rev().zip(b.chars().rev()).take_while(|(a, b)| a == b);
+    let end: usize = equal.map(|(c, _)| c.len_utf8()).sum();
+    let splits = |text: &str| text[..text.len() - end].ends_with(is_word);
+    let end = if splits(a) || splits(b) {
+        let tail = &a[a.len() - end..];
+        end - tail.chars().take_while(|c| is_word(*c)).map(char::len_utf8).sum::<usize>()
+    } else {
+        end
+    };
+    let shared = old[..start].trim().len() + a[a.len() - end..].trim().len();
+    let range = |text: &str| start + 1..text.len() - end + 1;
+    (shared * 4 > old.len().max(new.len())).then(|| (range(old), range(new)))
+}
+
+/// Pieces with another style for some of their bytes.
+fn marked(pieces: Vec<Piece>, bytes: &Range<usize>, style: Style) -> Vec<Piece> {
+    let mut all = Vec::with_capacity(pieces.len() + 2);
+    let mut start = 0;
+    for (own, text) in pieces {
+        let cut = |at: usize| at.saturating_sub(start).min(text.len());
+        let (from, to) = (cut(bytes.start), cut(bytes.end));
+        let parts = [(own, &text[..from]), (style, &text[from..to]), (own, &text[to..])];
+        all.extend(
+            parts.into_iter().filter(|it| !it.1.is_empty()).map(|(it, s)| (it, s.to_owned())),
+        );
+        start += text.len();
+    }
+    all
 }
 
 /// A diff without the lines that name its file.
@@ -222,6 +318,23 @@ mod tests {
         let rows = rows(unified, "x.sql", &Theme::unstyled(), 40, &[]);
         let lines: Vec<String> = rows.iter().map(|row| row.line.to_string()).collect();
         assert_eq!(lines[3..], ["1 --- note", "1 +++ i;", "2  a", "3  b"]);
+    }
+
+    #[test]
+    fn changed_words_of_paired_lines_are_marked() {
+        let theme = Theme::built_in().swap_remove(0);
+        let unified = "@@ -1,2 +1,2 @@\n-let total = a + b;\n+let total = a - b;\n other\n";
+        let rows = rows(unified, "x.rs", &theme, 60, &[]);
+        let words = |at: usize, role: Role| {
+            let is_marked = |span: &&ratatui_core::text::Span<'_>| span.style == theme.style(role);
+            let spans = rows[at].line.spans.iter().filter(is_marked);
+            spans.map(|span| span.content.to_string()).collect::<String>()
+        };
+        assert_eq!(words(1, Role::RemovedWord), "+");
+        assert_eq!(words(2, Role::AddedWord), "-");
+        assert!(rows[1].line.spans.iter().any(|it| it.style.bg == theme.style(Role::Removed).bg));
+        assert_eq!(differing("fn a() {", "struct B;"), None, "too little is equal");
+        assert_eq!(differing("old_name(x)", "new_name(x)"), Some((1..9, 1..9)));
     }
 
     #[test]

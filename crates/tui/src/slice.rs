@@ -10,8 +10,8 @@ const SLICE_BYTES: usize = 8 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slice {
-    from: usize,
-    to: usize,
+    pub(crate) from: usize,
+    pub(crate) to: usize,
     /// How its first row follows the last one of the slice before.
     pub(crate) joint: Joint,
 }

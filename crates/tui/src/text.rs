@@ -74,7 +74,6 @@ impl Row {
     }
 
     /// The text, without decoration.
-    #[cfg(test)]
     pub(crate) fn text(&self) -> String {
         let all: String = self.line.spans.iter().map(|span| span.content.as_ref()).collect();
         skip_columns(&all, usize::from(self.lead)).to_owned()
@@ -272,7 +271,11 @@ pub(crate) fn wrapped(
 }
 
 /// The rows of lines, each as `layout` breaks it; the first follows what is above it by `joint`.
-pub(crate) fn line_rows(text: &str, joint: Joint, layout: impl Fn(&str) -> Vec<Row>) -> Vec<Row> {
+pub(crate) fn line_rows(
+    text: &str,
+    joint: Joint,
+    layout: impl FnMut(&str) -> Vec<Row>,
+) -> Vec<Row> {
     let mut rows: Vec<Row> = text.lines().flat_map(layout).collect();
     if let Some(first) = rows.first_mut() {
         first.joint = joint;

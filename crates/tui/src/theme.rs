@@ -43,6 +43,10 @@ pub enum Role {
     Added,
     /// Lines that a change removes.
     Removed,
+    /// The words that differ in an added line.
+    AddedWord,
+    /// The words that differ in a removed line.
+    RemovedWord,
     /// Places in a file, in a change.
     Place,
     Keyword,
@@ -56,16 +60,40 @@ pub enum Role {
 }
 
 /// Every role, at its own place.
-const ROLES: [Role; 25] = {
+const ROLES: [Role; 27] = {
     use Role::{
-        Accent, Added, Bad, Border, Caution, Code, Comment, Emphasis, Found, Function, Good,
-        Heading, Keyword, Link, Number, Person, Place, Quoted, Removed, Selection, Soft, Status,
-        Strong, Text, Type,
+        Accent, Added, AddedWord, Bad, Border, Caution, Code, Comment, Emphasis, Found, Function,
+        Good, Heading, Keyword, Link, Number, Person, Place, Quoted, Removed, RemovedWord,
+        Selection, Soft, Status, Strong, Text, Type,
     };
     [
-        Text, Soft, Strong, Emphasis, Heading, Code, Link, Accent, Person, Good, Bad, Caution,
-        Border, Selection, Status, Found, Added, Removed, Place, Keyword, Quoted, Comment, Number,
-        Function, Type,
+        Text,
+        Soft,
+        Strong,
+        Emphasis,
+        Heading,
+        Code,
+        Link,
+        Accent,
+        Person,
+        Good,
+        Bad,
+        Caution,
+        Border,
+        Selection,
+        Status,
+        Found,
+        Added,
+        Removed,
+        AddedWord,
+        RemovedWord,
+        Place,
+        Keyword,
+        Quoted,
+        Comment,
+        Number,
+        Function,
+        Type,
     ]
 };
 
@@ -98,7 +126,7 @@ impl Theme {
         self.styles[role as usize] = style;
     }
 
-    /// The built-in themes: dark, light, the terminal's own sixteen colors, and none.
+    /// The built-in themes: dark, light, the terminal's own sixteen colors, none, and palettes.
     pub fn built_in() -> Vec<Self> {
         file::BUILT_IN.to_vec()
     }
@@ -135,7 +163,10 @@ mod tests {
 
     #[test]
     fn themes_differ_and_every_theme_has_colors() {
-        let [dark, light, sixteen, none] = Theme::built_in().try_into().unwrap();
+        let all = Theme::built_in();
+        let [dark, light, sixteen, none, palettes @ ..] = &all[..] else { panic!("four themes") };
+        assert_eq!(palettes.len(), 12);
+        assert!(palettes.iter().all(|it| it.style(Role::Added).bg.is_some()));
         assert_ne!(dark.style(Role::Code), light.style(Role::Code));
         assert_ne!(dark.style(Role::Code), sixteen.style(Role::Code));
         for role in ROLES {

@@ -24,13 +24,26 @@ struct File {
     styles: BTreeMap<String, String>,
 }
 
-/// The themes that come with the program: dark, light, the terminal's own sixteen colors, and none.
-pub(super) static BUILT_IN: LazyLock<[Theme; 4]> = LazyLock::new(|| {
+/// The themes that come with the program: dark, light, the terminal's own sixteen colors, none, and
+/// well-known palettes.
+pub(super) static BUILT_IN: LazyLock<[Theme; 16]> = LazyLock::new(|| {
     let files = [
         include_str!("dark.yaml"),
         include_str!("light.yaml"),
         include_str!("16-color.yaml"),
         include_str!("none.yaml"),
+        include_str!("dracula.yaml"),
+        include_str!("nord.yaml"),
+        include_str!("gruvbox-dark.yaml"),
+        include_str!("gruvbox-light.yaml"),
+        include_str!("solarized-dark.yaml"),
+        include_str!("solarized-light.yaml"),
+        include_str!("catppuccin-mocha.yaml"),
+        include_str!("catppuccin-latte.yaml"),
+        include_str!("tokyo-night.yaml"),
+        include_str!("one-dark.yaml"),
+        include_str!("monokai.yaml"),
+        include_str!("rose-pine.yaml"),
     ];
     files.map(|text| read(text, "", |_| Ok(Theme::unstyled())).expect("built-in themes are valid"))
 });

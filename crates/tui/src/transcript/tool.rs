@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::path::Path;
 
 use contract::action::Action;
@@ -39,6 +40,8 @@ pub(crate) struct Tool {
     decided: Option<String>,
     progress: VecDeque<String>,
     state: State,
+    /// True if it runs a command, whose last lines tell the result.
+    is_command: bool,
     /// True if its result is a state that the user wants to see whole.
     is_state: bool,
     pub(super) picture: Option<Picture>,
@@ -55,8 +58,10 @@ enum State {
 
 struct CallResult {
     success: bool,
-    /// The text that the model reads, safe to draw.
+    /// The text, safe to draw.
     text: String,
+    /// Where the standard error of a command is in it.
+    errors: Range<usize>,
     change: Option<Change>,
 }
 
@@ -80,6 +85,7 @@ impl Tool {
             decided: None,
             progress: VecDeque::new(),
             state: State::Called,
+            is_command: false,
             is_state: false,
             picture: None,
             inner: None,
@@ -121,6 +127,7 @@ impl Tool {
                 self.changes(path);
             }
         }
+        self.is_command = actions.iter().any(|action| matches!(action, Action::Run { .. }));
         self.actions = actions.iter().map(action_text).collect();
         self.decided = ruling.deciding().map(|reason| {
             let word = match ruling.decision {
@@ -191,13 +198,8 @@ impl Tool {
             }
             None => None,
         };
-        let said = ToolOutput {
-            success: output.success,
-            output: printed(&output.output),
-            error: output.error.as_deref().map(printed),
-            ..ToolOutput::default()
-        };
-        let result = CallResult { success: output.success, text: said.for_model(), change };
+        let (text, errors) = result_text(output);
+        let result = CallResult { success: output.success, text, errors, change };
         self.state = State::Ended { outcome, result: Box::new(result), duration_ms };
     }
 
@@ -248,9 +250,7 @@ impl Tool {
                 inner.map_or_else(Vec::new, |(_, it)| it.nested_rows(at, width, theme, &lead))
             }
             Part::Progress => self.progress_rows(self.progress.len(), width, theme),
-            Part::Text(slice) => {
-                verbatim(self.result_text(), slice, theme.style(Role::Soft), width, &lead)
-            }
+            Part::Text(slice) => self.text_rows(slice, width, theme),
             Part::Change(_, span) => self.change().map_or_else(Vec::new, |it| {
                 span.rows((diff::body(&it.unified), &it.path), theme, width, &lead)
             }),
@@ -282,6 +282,22 @@ impl Tool {
         self.result().map_or("", |result| &result.text)
     }
 
+    /// The rows of a part of its result: of a command, with its errors dimmed.
+    fn text_rows(&self, slice: Slice, width: usize, theme: &Theme) -> Vec<Row> {
+        let Some(result) = self.result() else { return Vec::new() };
+        let lead = bar(theme);
+        let [text, soft] = [Role::Text, Role::Soft].map(|role| theme.style(role));
+        if !self.is_command {
+            return verbatim(&result.text, slice, soft, width, &lead);
+        }
+        let (leads, mut at) = (Leads::same(lead), slice.from);
+        line_rows(slice.of(&result.text), slice.joint, |line| {
+            let style = if result.errors.contains(&at) { soft } else { text };
+            at += line.len() + 1;
+            fold(&[(style, line.to_owned())], width, &leads)
+        })
+    }
+
     fn rows(&self, width: usize, theme: &Theme) -> Vec<Row> {
         let mut rows = vec![self.head(Fold::Closed, width, theme)];
         rows.extend(self.inner_head(theme));
@@ -290,15 +306,18 @@ impl Tool {
             return rows;
         };
         let lead = bar(theme);
-        let end = if result.success { End::First } else { End::Last };
+        let end = if result.success && !self.is_command { End::First } else { End::Last };
         let (body, left_out) = if let Some(change) = &result.change {
             // The line above names the file.
             let (shown, left_out) = excerpt(diff::body(&change.unified), end);
             (diff::rows(shown, &change.path, theme, width, &lead), left_out)
         } else {
             let (shown, left_out) = excerpt(&result.text, end);
-            let soft = theme.style(Role::Soft);
-            (verbatim(shown, Slice::whole(shown), soft, width, &lead), left_out)
+            let start = if end == End::Last { result.text.len() - shown.len() } else { 0 };
+            let slice = Slice { from: start, to: start + shown.len(), ..Slice::whole(shown) };
+            let mut rows = self.text_rows(slice, width, theme);
+            rows.retain(|row| !self.is_command || !row.text().trim().is_empty());
+            (rows, left_out)
         };
         // A change is shown whole unless it is very long: it is what the user wants to see.
         let is_short = left_out == 0 && body.len() <= 40;
@@ -399,6 +418,37 @@ fn ending(outcome: CallOutcome, result: &CallResult, duration_ms: u64) -> String
         CallOutcome::Skipped => "not run".to_owned(),
         CallOutcome::Interrupted => "interrupted".to_owned(),
     }
+}
+
+/// The text of a result without what separates the streams of a command, and the place of its
+/// standard error.
+fn result_text(output: &ToolOutput) -> (String, Range<usize>) {
+    let stream = |name: &str| {
+        let bounds = output.facts.get(name)?.as_array()?;
+        let bound = |at: usize| usize::try_from(bounds.get(at)?.as_u64()?).ok();
+        output.output.get(bound(0)?..bound(1)?)
+    };
+    let Some((out, errors)) = stream("stdout").zip(stream("stderr")) else {
+        let said = ToolOutput {
+            success: output.success,
+            output: printed(&output.output),
+            error: output.error.as_deref().map(printed),
+            ..ToolOutput::default()
+        };
+        return (said.for_model(), 0..0);
+    };
+    let [mut text, errors, why] = [out, errors, output.error.as_deref().unwrap_or_default()]
+        .map(|it| printed(it).trim_matches('\n').to_owned());
+    let between = |text: &str| if text.is_empty() { "" } else { "\n" };
+    text.push_str(between(&text));
+    let start = text.len();
+    text.push_str(&errors);
+    let end = text.len();
+    if !why.is_empty() {
+        text.push_str(between(&text));
+        text.push_str(&why);
+    }
+    (text, start..end)
 }
 
 pub(crate) fn took(milliseconds: u64) -> String {

@@ -85,7 +85,7 @@ fn user_theme_replaces_a_built_in_one() {
     let terminal = with_heading(&project);
     terminal.wait_for_output("38;2;255;1;2");
     terminal.send("\x14d");
-    let screen = terminal.wait_for("Themes (4)");
+    let screen = terminal.wait_for("Themes (16)");
     assert_eq!(screen.matches("in use").count(), 1, "{screen}");
     terminal.send("\x1b");
     let screen = terminal.wait_for("there is another theme `none`");
