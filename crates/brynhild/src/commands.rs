@@ -121,7 +121,6 @@ fn prompt_command(
     global: &Global,
     args: &ChatArgs,
 ) -> Result<Option<Command>, Problem> {
-    let word = args.prompt.first().filter(|word| !word.contains(char::is_whitespace));
     if let Some(command) = command {
         if *args == ChatArgs::default() {
             return Ok(Some(command));
@@ -129,13 +128,14 @@ fn prompt_command(
         return Err(Problem::misuse("an option of `chat` comes before another command")
             .hint("`brynhild COMMAND --help` lists the options of a command"));
     }
-    let names = Cli::command();
-    let names = || names.get_subcommands().map(clap::Command::get_name);
-    let similar = word.filter(|_| !global.print).and_then(|word| closest(word, names()));
-    if let Some((word, similar)) = word.zip(similar) {
-        return Err(Problem::misuse(format!("unrecognized subcommand '{word}'")).hint(format!(
-            "a similar command is '{similar}'; `brynhild -p \"{word} …\"` sends it as a prompt"
-        )));
+    let word = args.prompt.first().filter(|word| !word.contains(char::is_whitespace));
+    if let Some(word) = word.filter(|_| !global.print) {
+        let known = Cli::command();
+        if let Some(similar) = closest(word, known.get_subcommands().map(clap::Command::get_name)) {
+            return Err(Problem::misuse(format!("unrecognized subcommand '{word}'")).hint(format!(
+                "a similar command is '{similar}'; `brynhild -p \"{word} …\"` sends it as a prompt"
+            )));
+        }
     }
     let terminal = Terminal::read();
     let has_words = !args.prompt.is_empty();

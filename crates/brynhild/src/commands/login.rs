@@ -44,6 +44,7 @@ async fn is_set_up(assembly: &Assembly) -> bool {
     assembly.role.is_some()
         || assembly.global.provider.is_some()
         || assembly.is_configured(&["providers", "default"])
+        || provider_choice::expected(assembly).is_some()
         || provider_choice::has_plugins(assembly)
         || provider_choice::choose(assembly).await.is_ok()
 }
