@@ -23,6 +23,10 @@ pub(crate) async fn run(assembly: &Assembly, command: &ModelsCommand) -> Outcome
             models.retain(|model| !tools_only || model.tools != Some(false));
             order(assembly, &mut models, *sort);
             models.truncate(limit.unwrap_or(usize::MAX));
+            if models.is_empty() && !assembly.wants_json() {
+                output::hint("the provider lists no models; `--model NAME` uses one by its name");
+                return Ok(Exit::Done);
+            }
             print(assembly, &models)
         }
         ModelsCommand::Search { query, limit } => {

@@ -19,6 +19,24 @@ fn example_configuration_loads_without_warnings() {
 }
 
 #[test]
+fn example_configuration_uses_the_key_that_is_found() {
+    let project = project();
+    project.config(&fs::read_to_string(example("config/config.yaml")).unwrap());
+    let run = project.command(&["api", "providers"]).env("OPENAI_API_KEY", "k").run();
+    assert!(run.success().stdout.contains("openai would answer: OPENAI_API_KEY"), "{run}");
+}
+
+#[test]
+fn documented_scenario_with_expectations_plays() {
+    let page = fs::read_to_string(example("../docs/scenarios.md")).unwrap();
+    let scenario = page.split("```yaml").nth(3).unwrap().split("```").next().unwrap();
+    let project = project();
+    project.file("play.yaml", scenario);
+    let run = project.brynhild(&["--provider", "script", "--model", "play.yaml", "-p", "hello"]);
+    assert_eq!(run.success().stdout, "Hello.\n");
+}
+
+#[test]
 fn the_example_scenarios_play() {
     let project = project();
     project.file("notes.txt", "one\ntwo\nthree\n");
