@@ -32,8 +32,9 @@ pub(crate) fn run(assembly: &Assembly, command: &SessionCommand) -> Outcome {
         SessionCommand::List { limit } => {
             list(assembly, &store, limit.unwrap_or_else(|| default_limit(assembly)))
         }
-        SessionCommand::Show { id } => {
-            show(assembly, &store, summary(assembly, &store, id.as_deref())?.id.as_str())
+        SessionCommand::Show { id: Some(id) } => show(assembly, &store, id),
+        SessionCommand::Show { id: None } => {
+            show(assembly, &store, summary(assembly, &store, None)?.id.as_str())
         }
         SessionCommand::Rename { old, new } => rename(assembly, &store, old, new),
         SessionCommand::Title { id, title } => set_title(assembly, &store, id, title),

@@ -120,7 +120,7 @@ fn export_to_standard_output_has_no_control_characters() {
     }
     project.brynhild(&["session", "export", "talk", "-o", "talk.md"]).success();
     assert!(project.read("talk.md").contains(text));
-    let misuse = project.brynhild(&["a\u{9b}31m\u{202e}"]);
+    let misuse = project.brynhild(&["config", "a\u{9b}31m\u{202e}"]);
     misuse.code(2);
     assert!(!misuse.stderr.contains(is_alive), "{misuse}");
     project.config_more("models: {aliases: {x: \"m\\u009b31m\\u202e\"}}\n");
@@ -158,7 +158,7 @@ fn arguments_and_settings_cannot_control_the_terminal() {
     let settings = std::fs::read_to_string(settings).unwrap();
     project.config(&settings.replace("test-model", "\"m\\u009b31m\\u202ex\""));
     for words in [
-        vec![loud],
+        vec!["config", loud],
         vec!["chat", "--max-turns", loud],
         vec!["api", "test"],
         vec!["--json", "config", "show"],
