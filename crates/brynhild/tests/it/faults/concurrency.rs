@@ -38,7 +38,8 @@ fn at_once(sessions: usize, turns: usize, killed: &[usize]) {
     let project = project_around(BINARY, &server);
     let run = |number: usize| {
         let lines: Vec<String> = (0..turns).map(|turn| format!("s{number} {turn}\n")).collect();
-        let words = ["--session", &format!("s{number}"), "--yes", "--dangerously-skip-sandbox"];
+        let session = format!("s{number}");
+        let words = ["--plain", "--session", &session, "--yes", "--dangerously-skip-sandbox"];
         project.command(&words).stdin(lines.concat()).patience(Duration::from_mins(10)).spawn()
     };
     let running: Vec<Running> = (0..sessions).map(run).collect();

@@ -115,7 +115,7 @@ fn export_has_the_whole_session_after_a_partial_read() {
     let project = project_around(BINARY, &server);
     session(&project, 450, Some(448));
     let lines = "On\n/export talk.md\n";
-    let run = project.command(&["--resume", SESSION]).stdin(lines).run();
+    let run = project.command(&["--plain", "--resume", SESSION]).stdin(lines).run();
     assert!(run.success().stdout.contains("Written: "), "{run}");
     let text = project.read("talk.md");
     for turn in [1, 2, 225, 447, 450] {

@@ -170,7 +170,8 @@ fn unwritable_output_ends_a_line_conversation() {
     let project = project_around("/bin/bash", &server);
     let script = "\"$@\" > /dev/full";
     let flags = ["--yes", "--dangerously-skip-sandbox", "--output-format", "stream-json"];
-    let words = [&["-c", script, "bash", BINARY, "--session", SESSION], &flags[..]].concat();
+    let words =
+        [&["-c", script, "bash", BINARY, "--plain", "--session", SESSION], &flags[..]].concat();
     let run = project.command(&words).stdin("a\nb\nc\n").run();
     assert!(run.code(1).stderr.contains("No space left on device"), "{run}");
     let last = records(&project).into_values().next_back().unwrap();

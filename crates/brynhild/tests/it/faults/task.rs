@@ -64,7 +64,7 @@ pub(super) fn prompts(from: usize) -> String {
 
 /// The arguments of the task.
 pub(super) fn task_arguments() -> Vec<&'static str> {
-    let form = ["--output-format", "stream-json"];
+    let form = ["--plain", "--output-format", "stream-json"];
     let place = ["--session", SESSION, "--yes", "--dangerously-skip-sandbox"];
     [&form[..], &place[..]].concat()
 }
