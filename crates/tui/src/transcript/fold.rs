@@ -71,13 +71,12 @@ impl Transcript {
                 self.notice(*level, text, hint.as_deref());
             }
             EventKind::Compacted { summary, dropped, kept, .. } => {
-                let text = match summary {
-                    None => "Conversation cleared".to_owned(),
-                    Some(_) => {
-                        let count = usize::try_from(*dropped).unwrap_or(usize::MAX);
-                        let dropped = counted(count, "message", "messages");
-                        format!("Conversation compacted: {dropped} summarized, {kept} kept")
-                    }
+                let text = if summary.is_some() {
+                    let count = usize::try_from(*dropped).unwrap_or(usize::MAX);
+                    let dropped = counted(count, "message", "messages");
+                    format!("Conversation compacted: {dropped} summarized, {kept} kept")
+                } else {
+                    "Conversation cleared".to_owned()
                 };
                 self.push(Kind::Mark(text));
                 if let Some(summary) = summary {
