@@ -1,6 +1,5 @@
 //! Detects replies that end with an announcement of work instead of the work. Anything unclear is an answer.
 
-/// Openings of an announcement.
 const OPENINGS: [&str; 7] =
     ["i will ", "i'll ", "i am going to ", "i'm going to ", "let me ", "let us ", "let's "];
 /// Words that may surround an opening.

@@ -42,7 +42,6 @@ impl Answers {
         *locked(&self.ceiling) = None;
     }
 
-    /// The mode that holds at most.
     pub(crate) fn ceiling(&self) -> Mode {
         locked(&self.ceiling).unwrap_or(Mode::Yolo)
     }
@@ -55,7 +54,6 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The time for an announced message to arrive.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Messages of the user while the model is at work, in order.
 pub(crate) struct Waiting {
     words: Mutex<Vec<String>>,
     is_expecting: watch::Sender<bool>,

@@ -25,7 +25,6 @@ pub(crate) struct Reported {
     pub(crate) outputs: Vec<(CallOutcome, ToolOutput)>,
 }
 
-/// A call with what makes it doubtful.
 pub(crate) struct RequestedCall {
     pub(crate) call: ToolCall,
     pub(crate) doubt: Option<Doubt>,

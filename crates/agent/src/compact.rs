@@ -39,7 +39,6 @@ pub(crate) async fn tell_refusal(journal: &mut Journal, why: &str) -> Logged {
     journal.warn(format!("the history is not shortened, because of hook {why}")).await
 }
 
-/// Shortens the history because a user asked for it.
 pub(crate) async fn run(
     context: TurnContext<'_>,
     journal: &mut Journal,
@@ -268,7 +267,6 @@ fn summary_of(context: TurnContext<'_>, journal: &Journal, draft: Draft) -> Summ
     Summary::Text(summary, round::counted(context, journal, &draft.reply, draft.usage))
 }
 
-/// A message of which no part has more than `most` bytes.
 fn shortened(entry: &Arc<Entry>, most: usize) -> Arc<Entry> {
     if length(&entry.message) <= most {
         return Arc::clone(entry);

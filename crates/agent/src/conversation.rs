@@ -220,7 +220,6 @@ impl Actor {
         self.journal.note(vec![EventKind::SessionEnded]).await
     }
 
-    /// The next piece of work; none when the conversation is over.
     async fn next(&mut self) -> Option<Work> {
         loop {
             let input = match self.queue.pop_front() {
@@ -405,7 +404,6 @@ pub(crate) async fn conclude(
     journal.commit(vec![EventKind::TurnFinished { outcome, usage }]).await
 }
 
-/// Waits for a moment that may never come.
 pub(crate) async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,

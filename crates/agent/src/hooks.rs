@@ -42,14 +42,12 @@ pub(crate) struct Hooks {
     cancel: CancellationToken,
 }
 
-/// The decision of hooks about a user's prompt.
 pub(crate) enum Words {
     Sent(String),
     Blocked { hook: String, reason: String },
     Skipped,
 }
 
-/// The decision of all hooks about a call.
 pub(crate) enum Advised {
     Proceed { rewritten: Option<Value>, ask: Option<Doubt> },
     Answer(ToolOutput),
@@ -109,7 +107,6 @@ impl Hooks {
         self.list.iter().filter(move |hook| hook.wants(moment))
     }
 
-    /// Takes the guidance for the next reply, as one message.
     pub(crate) fn take_guidance(&self) -> Option<EventKind> {
         let mut waiting = self.guidance.lock().unwrap_or_else(PoisonError::into_inner);
         let texts = std::mem::take(&mut *waiting);
@@ -120,7 +117,6 @@ impl Hooks {
         Some(EventKind::Injected { origin: MessageOrigin::Other("hooks".to_owned()), text })
     }
 
-    /// Takes the request of a hook to end the turn.
     pub(crate) fn take_halt(&self) -> Option<Outcome> {
         let halt = self.halt.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.has_halted.store(halt.is_some(), Ordering::Relaxed);
@@ -131,7 +127,6 @@ impl Hooks {
         self.has_halted.load(Ordering::Relaxed)
     }
 
-    /// Adds to what the model is to read before its next reply.
     pub(crate) fn guide(&self, text: String) {
         self.guidance.lock().unwrap_or_else(PoisonError::into_inner).push(text);
     }

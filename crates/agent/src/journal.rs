@@ -56,7 +56,6 @@ enum Keeping {
 }
 
 impl Journal {
-    /// Continues after `history`.
     pub(crate) fn new(
         (log, keys): (&Arc<dyn Log>, &[Secret<String>]),
         session: SessionId,
@@ -129,7 +128,6 @@ impl Journal {
         }
     }
 
-    /// Gives every call of a reply a name that no other call of the session has.
     pub(crate) fn make_ids_unique(&self, reply: &mut Reply) {
         self.teller.book.page().calls.make_unique(reply);
     }

@@ -28,9 +28,7 @@ pub(crate) struct LoopDetector {
     this_reply: HashSet<u64>,
     results: HashMap<u64, u32>,
     errors: HashMap<u64, u32>,
-    /// Repeated results of each call.
     calls: HashMap<u64, u32>,
-    /// Repeated errors of each tool.
     failing: HashMap<String, u32>,
     /// Replies in a row with a call whose arguments could not be read.
     unreadable: u32,

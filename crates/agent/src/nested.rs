@@ -96,7 +96,6 @@ impl Parent {
     }
 }
 
-/// Counts a conversation while it is open.
 struct OpenGuard<'a>(&'a watch::Sender<u32>);
 
 impl<'a> OpenGuard<'a> {

@@ -50,7 +50,6 @@ impl Parent {
         })
     }
 
-    /// Runs a call so that its tool finds this conversation.
     pub(crate) async fn run<T>(self: Arc<Self>, call: impl Future<Output = T>) -> T {
         CURRENT.scope(self, call).await
     }

@@ -1,10 +1,10 @@
-//! Runs the shell lines in a prompt, like calls of the model, and inserts their output.
+//! Runs the shell lines in a prompt and reads its images, like calls of the model.
 
 use contract::event::{CallOutcome, EventKind};
 use contract::id::CallId;
 use contract::message::ToolCall;
 use contract::prompt_lines::PromptLine;
-use contract::tool::ToolOutput;
+use contract::tool::{Display, ToolOutput};
 use serde_json::{Value, json};
 
 use crate::batch::{self, RequestedCall};
@@ -13,8 +13,8 @@ use crate::loop_detector::LoopDetector;
 use crate::tool_call::Extras;
 use crate::turn_context::TurnContext;
 
-/// The tool that runs a line.
 const SHELL: &str = "Bash";
+const READER: &str = "Read";
 
 /// The prompt with the output of its lines; the same prompt if it has none.
 pub(crate) async fn fill(
@@ -31,8 +31,9 @@ pub(crate) async fn fill(
     let mut calls = Vec::with_capacity(lines.len());
     for line in &lines {
         let id = CallId(format!("line-{:012x}", fastrand::u64(..1 << 48)));
-        let args = json!({"command": line.command});
-        let call = ToolCall { id, name: SHELL.to_owned(), args, opaque: None };
+        let (name, key) = if line.is_image { (READER, "file_path") } else { (SHELL, "command") };
+        let args = json!({key: line.command});
+        let call = ToolCall { id, name: name.to_owned(), args, opaque: None };
         journal.note(vec![EventKind::ToolCalled { call: call.clone() }]).await?;
         let extras = Extras { env: line.env.clone(), read: line.read.clone() };
         calls.push(RequestedCall { call, doubt: None, extras });
@@ -47,10 +48,19 @@ fn replaced(prompt: &str, lines: &[PromptLine], outputs: &[(CallOutcome, ToolOut
     for (line, (outcome, output)) in lines.iter().zip(outputs) {
         let Some((before, after)) = rest.split_once(&line.marker) else { continue };
         text.push_str(before);
-        text.push_str(&printed(&line.command, *outcome, output));
+        text.push_str(&match &output.display {
+            Some(Display::Image { .. }) => line.marker.clone(),
+            _ if line.is_image => unsent(&line.command, output),
+            _ => printed(&line.command, *outcome, output),
+        });
         rest = after;
     }
     text + rest
+}
+
+fn unsent(path: &str, output: &ToolOutput) -> String {
+    let why = output.error.as_deref().unwrap_or("it is no PNG, JPEG, GIF or WebP image");
+    format!("[image {path} not sent: {why}]")
 }
 
 fn printed(command: &str, outcome: CallOutcome, output: &ToolOutput) -> String {

@@ -14,7 +14,6 @@ use crate::retry::Retry;
 /// Deltas that are taken from the stream at once, so that a fast stream causes few events.
 const BATCH: usize = 64;
 
-/// Levels of nesting that arguments may have.
 const MAX_DEPTH: usize = 64;
 
 /// The result of a request, with the parts of a broken reply that arrived.
@@ -41,7 +40,6 @@ impl Audience {
         }
     }
 
-    /// Tells that a reply of which something was heard begins again.
     pub(crate) async fn restart(self, teller: &Teller, draft: &Draft) {
         if !draft.reply.parts.is_empty() {
             self.hear(teller, Piece::Restart).await;

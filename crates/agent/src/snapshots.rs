@@ -32,7 +32,6 @@ pub(crate) async fn after(context: TurnContext<'_>, journal: &mut Journal) -> Lo
     journal.note(whats).await
 }
 
-/// Tells what changed in calls that were running when the program ended.
 pub(crate) async fn recover(parts: &Parts, journal: &mut Journal) -> Logged {
     let Some(snapshots) = &parts.snapshots else { return Ok(()) };
     let whats = blocking(snapshots, |snapshots| snapshots.recover()).await;

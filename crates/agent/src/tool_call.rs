@@ -102,7 +102,6 @@ impl Approved {
     }
 }
 
-/// A call that has ended, whether it ran or not.
 pub(crate) struct Settled {
     pub(crate) call: ToolCall,
     pub(crate) outcome: CallOutcome,
@@ -113,7 +112,6 @@ pub(crate) struct Settled {
     original: Option<Value>,
 }
 
-/// A call before it runs.
 pub(crate) enum Prepared {
     Approved(Box<Approved>),
     Settled(Box<Settled>),
@@ -162,7 +160,6 @@ impl From<Settled> for Prepared {
 }
 
 impl Settled {
-    /// A call that does not run, with text for the model.
     pub(crate) fn without_running(
         call: ToolCall,
         outcome: CallOutcome,

@@ -9,14 +9,16 @@ use contract::event::{
 };
 use contract::id::{CallId, Seq};
 use contract::message::{Entry, Message, Part, Reply, ToolCall, Usage};
-use contract::tool::{Lasting, ToolOutput};
+use contract::tool::{Display, Lasting, ToolOutput};
 
-/// The result of a call that was running when the program ended.
 const LOST: &str = "interrupted: the program ended while this call was running; it may have taken \
                     effect, so check before you repeat it";
 
 /// Bytes of text that make a token, about.
 const BYTES_PER_TOKEN: usize = 4;
+const SENDABLE: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+/// Bytes of text that make as many tokens as an image, about.
+const IMAGE_BYTES: usize = 6_000;
 
 /// The history of a conversation, append-only.
 #[derive(Default)]
@@ -26,6 +28,8 @@ pub struct Transcript {
     sources: Vec<Option<Seq>>,
     at: Seq,
     open_calls: HashSet<CallId>,
+    /// Images of results. They follow the last result of their reply.
+    images: Vec<Entry>,
     pub(crate) is_turn_open: bool,
     usage: Usage,
     system: String,
@@ -33,7 +37,6 @@ pub struct Transcript {
     pub(crate) meanwhile: Vec<String>,
     /// Tokens of the last request that the provider counted.
     measured: u64,
-    /// Bytes since that request.
     since: usize,
     lasting: Vec<(Lasting, String)>,
     pub(crate) lasting_parts: Option<LastingParts>,
@@ -111,6 +114,10 @@ impl Transcript {
                     let (call, name, content) = (call.clone(), name.clone(), content.clone());
                     let is_error = *outcome != CallOutcome::Skipped && !output.success;
                     self.push(Message::Tool { call, name, content, is_error });
+                }
+                self.images.extend(image(name, output));
+                if self.open_calls.is_empty() {
+                    self.push_images();
                 }
             }
             EventKind::FilesRestored { direction, turns, files, count, kept, .. } => {
@@ -201,9 +208,11 @@ impl Transcript {
     fn compact(&mut self, summary: Option<&str>, kept: u64) {
         let kept = usize::try_from(kept).unwrap_or(usize::MAX).min(self.entries.len());
         let last = &self.entries[self.entries.len() - kept..];
-        let first = summary.map(|text| Message::User { text: text.to_owned() });
-        let messages = first.into_iter().chain(last.iter().map(|entry| entry.message.clone()));
-        self.entries = Arc::new(messages.map(|message| Arc::new(Entry::new(message))).collect());
+        let first = summary.map(|text| Entry::new(Message::User { text: text.to_owned() }));
+        let again =
+            |entry: &Arc<Entry>| Entry::with_image(entry.message.clone(), entry.image.clone());
+        let entries = first.into_iter().chain(last.iter().map(again));
+        self.entries = Arc::new(entries.map(Arc::new).collect());
         let last = self.sources.split_off(self.sources.len() - kept);
         self.sources = summary.map(|_| None).into_iter().chain(last).collect();
         if summary.is_none() {
@@ -215,8 +224,12 @@ impl Transcript {
 
     fn push(&mut self, message: Message) {
         self.since += length(&message);
+        self.push_entry(Entry::new(message));
+    }
+
+    fn push_entry(&mut self, entry: Entry) {
         // A request that still holds the list is the one case in which it is copied.
-        Arc::make_mut(&mut self.entries).push(Arc::new(Entry::new(message)));
+        Arc::make_mut(&mut self.entries).push(Arc::new(entry));
         self.sources.push(Some(self.at));
     }
 
@@ -252,6 +265,14 @@ impl Transcript {
         entries.splice(place..place, lost);
         let added = entries.len() - before;
         self.sources.splice(place..place, std::iter::repeat_n(Some(self.at), added));
+        self.push_images();
+    }
+
+    fn push_images(&mut self) {
+        for entry in std::mem::take(&mut self.images) {
+            self.since += IMAGE_BYTES;
+            self.push_entry(entry);
+        }
     }
 
     /// Calls of the last reply, announced or not, that have no result.
@@ -323,7 +344,6 @@ pub(crate) fn left_open(history: &[Event]) -> Vec<(Subconversation, Vec<EventKin
     open.into_iter().rev().map(closing).collect()
 }
 
-/// The text for the model about undone or redone changes.
 fn restored(
     direction: Direction,
     turns: usize,
@@ -347,6 +367,17 @@ fn restored(
         text.extend([" Left as they are: ", &kept.join(", "), ".]"]);
     }
     text
+}
+
+/// The image of a result, with a text that names it.
+fn image(tool: &str, output: &ToolOutput) -> Option<Entry> {
+    let Some(Display::Image { media_type, data }) = &output.display else { return None };
+    let named = output.facts.get("image").and_then(serde_json::Value::as_str);
+    let text = format!("[image {}]", named.unwrap_or(tool));
+    let image = (media_type.clone(), data.clone());
+    SENDABLE
+        .contains(&&**media_type)
+        .then(|| Entry::with_image(Message::User { text }, Some(image)))
 }
 
 pub(crate) fn length(message: &Message) -> usize {

@@ -10,7 +10,6 @@ use contract::id::CallId;
 /// Characters of a tool's output that the model reads.
 const LIMIT: usize = 50_000;
 
-/// The part of an output for the model.
 pub(crate) struct Shown {
     pub(crate) text: String,
     pub(crate) stored: Option<PathBuf>,

@@ -160,7 +160,6 @@ impl Turn<'_> {
         Ok(None)
     }
 
-    /// Returns the end of the turn, unless a hook makes the model go on.
     async fn ended(
         &mut self,
         journal: &mut Journal,
@@ -249,7 +248,6 @@ impl Turn<'_> {
         }
     }
 
-    /// Shortens the history; `false` where that did not work.
     async fn shorten(&self, journal: &mut Journal) -> Logged<bool> {
         match compact::shorten(self.context, journal, CompactCause::Length).await? {
             Shortened::Done => Ok(true),
@@ -394,7 +392,6 @@ impl Turn<'_> {
         Ok(None)
     }
 
-    /// Asks a user whether a model that only talks should go on.
     async fn may_go_on(&self, journal: &mut Journal, why: &str) -> Logged<Answer> {
         let settings = self.context.settings;
         if self.context.auto_approves() {
@@ -451,12 +448,10 @@ async fn inject(journal: &mut Journal, origin: MessageOrigin, text: String) -> L
     journal.note(vec![EventKind::Injected { origin, text }]).await
 }
 
-/// Injects a message of the loop itself, in the name of its cause.
 async fn advise(journal: &mut Journal, cause: &str, text: String) -> Logged {
     inject(journal, MessageOrigin::Other(cause.to_owned()), text).await
 }
 
-/// Reminds a model of its open todos if it has not called a tool for several replies.
 async fn remind_of_work(context: TurnContext<'_>, journal: &mut Journal) -> Logged {
     let (talk, open) = (journal.transcript.talk, journal.transcript.open_work());
     let is_due = talk > 0 && talk % TALK == 0 && open > 0;
@@ -495,13 +490,11 @@ async fn warn_of_silence(journal: &mut Journal, said: ReplyContent) -> Logged {
     journal.notice(Level::Warning, text, Some(hint)).await
 }
 
-/// The message and the hint for a refusal.
 const DECLINED: (&str, &str) = (
     "the provider declined to answer, or ended the answer early",
     "say it in other words, or choose another model",
 );
 
-/// Says that an answer is not all that the model had to say.
 async fn warn_of_cut(journal: &mut Journal, ending: &Outcome) -> Logged {
     let Outcome::Answered { stop_reason } = ending else { return Ok(()) };
     let (text, hint) = match stop_reason {

@@ -13,6 +13,9 @@ pub struct ChatArgs {
     /// Add the text of a file to the prompt
     #[arg(short = 'f', long, value_name = "PATH")]
     pub prompt_file: Vec<PathBuf>,
+    /// Send an image along: PNG, JPEG, GIF or WebP
+    #[arg(long, value_name = "FILE")]
+    pub image: Vec<PathBuf>,
     /// Do not stream replies
     #[arg(long)]
     pub no_stream: bool,

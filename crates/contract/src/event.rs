@@ -37,9 +37,7 @@ pub struct Subconversation {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum EventKind {
     SessionStarted {
-        /// The directory it works in.
         cwd: String,
-        /// The version of the log's format.
         format: u32,
         /// The session it was forked from, with the last event it shares.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,13 +56,11 @@ pub enum EventKind {
     },
     /// The user asked for something.
     TurnStarted {
-        /// The words the model reads.
         prompt: String,
     },
     /// A message for the model in the middle of a turn.
     Injected {
         origin: MessageOrigin,
-        /// The words the model reads.
         text: String,
     },
     /// A request went out. Not kept.
@@ -94,7 +90,6 @@ pub enum EventKind {
         /// The arguments as judged; hooks may have changed them.
         args: Value,
         actions: Vec<Action>,
-        /// The ruling with its reasoning.
         ruling: Ruling,
     },
     /// A user is asked about a call.
@@ -131,7 +126,6 @@ pub enum EventKind {
         outcome: CallOutcome,
         output: ToolOutput,
         content: String,
-        /// Milliseconds it ran.
         duration_ms: u64,
     },
     /// Something people should know.

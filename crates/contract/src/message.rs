@@ -18,20 +18,12 @@ pub enum Message {
     /// A reply of the model.
     Assistant(Reply),
     /// The result of a call.
-    Tool {
-        /// The call this answers.
-        call: CallId,
-        /// The name of the tool that was called.
-        name: String,
-        content: String,
-        is_error: bool,
-    },
+    Tool { call: CallId, name: String, content: String, is_error: bool },
 }
 
 /// A model's whole reply: its parts in the order in which they came.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reply {
-    /// Text, thinking and tool calls, in order.
     pub parts: Vec<Part>,
     pub stop: StopReason,
 }
@@ -90,9 +82,7 @@ impl Part {
 /// A request by the model to run a tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCall {
-    /// Ties the result to the call.
     pub id: CallId,
-    /// The tool's name as the model wrote it.
     pub name: String,
     /// The arguments. A JSON string where the model's text was not valid JSON.
     pub args: Value,
@@ -202,13 +192,20 @@ fn sum<T: Default + std::ops::Add<Output = T>>(a: Option<T>, b: Option<T>) -> Op
 #[derive(Debug)]
 pub struct Entry {
     pub message: Message,
+    /// The image that a message of the user describes: its media type and its bytes in base64.
+    pub image: Option<(String, String)>,
     wire: OnceLock<(String, Bytes)>,
 }
 
 impl Entry {
     /// Puts a message into a history.
     pub fn new(message: Message) -> Self {
-        Self { message, wire: OnceLock::new() }
+        Self::with_image(message, None)
+    }
+
+    /// Puts a message into a history, with the image that it describes.
+    pub fn with_image(message: Message, image: Option<(String, String)>) -> Self {
+        Self { message, image, wire: OnceLock::new() }
     }
 
     /// The message as `format` writes it: encoded on first use, kept for that format.

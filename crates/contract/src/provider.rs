@@ -170,6 +170,9 @@ pub struct Model {
     pub output_price: Option<f64>,
     /// True if it can call tools; none if unknown.
     pub tools: Option<bool>,
+    /// True if it can reason; none if unknown.
+    #[serde(default)]
+    pub reasoning: Option<bool>,
 }
 
 /// Something that answers requests.

@@ -73,7 +73,7 @@ impl Provider for Anthropic {
     }
 
     async fn stream(&self, request: Request) -> Result<ReplyStream, ProviderError> {
-        let body = encode::body(&self.vendor.quirks.body, &request, &self.memos);
+        let body = encode::body(&self.vendor.quirks, &request, &self.memos);
         let response = self.http.post("/messages", body, request.delivery).await?;
         let decoder = MessagesDecoder::new(self.http.origin.clone());
         receive(&self.http, response, request.delivery, decoder).await

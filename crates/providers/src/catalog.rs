@@ -63,6 +63,8 @@ pub struct Quirks {
     /// True if structured reasoning is sent back as well.
     pub reasoning_details: bool,
     pub call_ids: CallIds,
+    /// Models that accept no images; a `*` at the end stands for anything.
+    pub text_models: Vec<String>,
     /// Headers of every request.
     pub headers: BTreeMap<String, String>,
     /// Fields of every request's body.
@@ -102,6 +104,7 @@ impl Default for Quirks {
             reasoning_field: None,
             reasoning_details: false,
             call_ids: CallIds::Any,
+            text_models: Vec::new(),
             headers: BTreeMap::new(),
             body: BTreeMap::new(),
         }
@@ -113,6 +116,14 @@ static CATALOG: LazyLock<Vec<Vendor>> = LazyLock::new(|| {
     let catalog = tree.expect("the catalog in the binary is YAML").to_type();
     catalog.expect("the catalog in the binary is well-formed")
 });
+
+/// Returns true if a model is among these; a `*` at the end stands for anything.
+pub(crate) fn is_listed(patterns: &[String], model: &str) -> bool {
+    patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
+        Some(start) => model.starts_with(start),
+        None => model == pattern,
+    })
+}
 
 /// All vendors, the default one first.
 pub fn catalog() -> &'static [Vendor] {

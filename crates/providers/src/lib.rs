@@ -12,6 +12,7 @@ mod endpoint;
 mod failure;
 pub mod fallback;
 mod http;
+mod images;
 pub mod lines;
 mod ollama;
 mod openai_chat;

@@ -83,7 +83,7 @@ impl Provider for Ollama {
     }
 
     async fn stream(&self, request: Request) -> Result<ReplyStream, ProviderError> {
-        let body = encode::body(&self.vendor.quirks.body, &request, &self.memos);
+        let body = encode::body(&self.vendor.quirks, &request, &self.memos);
         let response = self.http.post("/api/chat", body, request.delivery).await?;
         let decoder = LineDecoder::new(self.http.origin.clone());
         receive(&self.http, response, request.delivery, decoder).await

@@ -101,5 +101,6 @@ fn model(entry: &Value) -> Option<Model> {
         input_price: price("prompt"),
         output_price: price("completion"),
         tools: parameters.map(|names| names.iter().any(|name| name == "tools")),
+        reasoning: parameters.map(|names| names.iter().any(|name| name == "reasoning")),
     })
 }

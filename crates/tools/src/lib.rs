@@ -14,6 +14,7 @@ mod files;
 mod finish;
 mod glob;
 mod grep;
+pub mod image;
 mod inspect;
 pub mod jobs;
 mod learn_skill;

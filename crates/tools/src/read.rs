@@ -1,4 +1,5 @@
-//! `Read`: a page of a text file, with line numbers. Reads a stream; only the page is in memory.
+//! `Read`: a page of a text file, with line numbers, or an image. Of a text only the page is in
+//! memory.
 
 mod page;
 
@@ -14,7 +15,7 @@ use crate::files::{self, Fingerprint, Identity};
 use crate::outcome::{self, Stop};
 use crate::paths::{Paths, judged};
 use crate::seen::Seen;
-use crate::{arguments, describe};
+use crate::{arguments, describe, image};
 use page::{Page, Range, Rest};
 
 const DEFAULT_LINES: usize = 2_000;
@@ -84,7 +85,10 @@ impl Tool for Read {
         outcome::blocking(move || {
             let path = paths.readable(&args.file_path)?;
             let path = judged(path, &actions, &args.file_path)?;
-            let file = files::open(&path, &args.file_path)?;
+            let mut file = files::open(&path, &args.file_path)?;
+            if let Some(image) = image::read(&mut file, &args.file_path)? {
+                return Ok(image);
+            }
             let metadata =
                 file.metadata().map_err(|error| files::explain(&args.file_path, "read", &error))?;
             let range = Range {

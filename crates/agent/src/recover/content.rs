@@ -8,7 +8,6 @@ use serde_json::{Map, Value};
 use super::{Candidate, EXAMPLES, named, says};
 
 const TAG: &str = "[tool_call:";
-/// Tags that are tried, from the end.
 const CANDIDATES: usize = 20;
 
 /// The last call in `text` that can be read.

@@ -10,9 +10,7 @@ use super::{Candidate, EXAMPLES, named, parameters, says};
 
 /// Bytes at the end of the reasoning that are searched.
 const WINDOW: usize = 16_384;
-/// Objects that are tried, from the end.
 const CANDIDATES: usize = 20;
-/// Beginnings that are tried for one end of an object.
 const BEGINNINGS: usize = 64;
 /// Bytes that are gone through in search of objects, at most.
 const WORK: usize = 4 << 20;

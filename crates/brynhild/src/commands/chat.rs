@@ -193,6 +193,10 @@ pub(super) async fn typed_prompt(
     args: &ChatArgs,
 ) -> Result<Option<TypedPrompt>, Problem> {
     let files = prompt_source::read_files(assembly, &args.prompt_file)?;
+    for image in &args.image {
+        let path = assembly.environment.cwd.join(image);
+        tools::image::check(&path).map_err(Problem::misuse)?;
+    }
     let mut stdin = if assembly.environment.terminal.stdin { None } else { Some(piped().await?) };
     let mut words = args.prompt.clone();
     // A command is typed, or piped in if nothing was typed.
@@ -211,6 +215,7 @@ pub(super) async fn typed_prompt(
             }
         }
     }
+    words.extend(args.image.iter().map(|image| format!("@\"{}\"", image.display())));
     let prompt = PromptSource::new(&files, stdin.as_deref(), &words).ok_or_else(no_prompt)?;
     Ok(Some(TypedPrompt { prompt, skill, is_command }))
 }

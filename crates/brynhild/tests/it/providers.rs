@@ -5,6 +5,7 @@ mod choice;
 mod failures;
 mod fallback;
 mod formats;
+mod images;
 mod models;
 mod secrets;
 

@@ -1,7 +1,6 @@
 //! Requests in the format of the messages API. An entry keeps its content blocks; messages are put
 //! together around them, because results of several calls make one message.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -11,6 +10,8 @@ use contract::tool::ToolSpec;
 use serde_json::{Map, Value, json};
 
 use crate::body::{Memos, arguments_object, assemble, json_bytes, merge, write_json};
+use crate::catalog::Quirks;
+use crate::images::{Image, Images};
 
 /// The name of the encoding of entries.
 pub(super) const FORMAT: &str = "anthropic";
@@ -22,7 +23,7 @@ const CACHED: &[u8] = br#","cache_control":{"type":"ephemeral"}}"#;
 const LEAST_BUDGET: u64 = 1024;
 
 /// The body of a request.
-pub(super) fn body(extra: &BTreeMap<String, Value>, request: &Request, memos: &Memos) -> Vec<u8> {
+pub(super) fn body(quirks: &Quirks, request: &Request, memos: &Memos) -> Vec<u8> {
     let mut head = Map::new();
     head.insert("model".into(), json!(request.model));
     head.insert("max_tokens".into(), json!(request.max_tokens));
@@ -35,18 +36,21 @@ pub(super) fn body(extra: &BTreeMap<String, Value>, request: &Request, memos: &M
         }
         head.insert("thinking".into(), thinking);
     }
-    merge(&mut head, extra);
+    merge(&mut head, &quirks.body);
     merge(&mut head, &request.params);
     head.insert("stream".into(), json!(request.delivery == Delivery::Streamed));
     let (format, echo) = match request.reasoning_format {
         ReasoningFormat::None => (FORMAT_WITHOUT_THINKING, Echo::Nothing),
         _ => (FORMAT, Echo::Thinking),
     };
+    let images = Images::of(quirks, &request.model);
+    let format = images.format(format);
     let append = |out: &mut Vec<u8>, before: Option<&Entry>, entry: &Entry| {
         begin(out, before.map(speaker), speaker(entry));
-        out.extend_from_slice(&entry.wire(format, |message| blocks(message, echo)));
+        let encode = |message: &Message, image: Option<&Image>| blocks(message, image, echo);
+        out.extend_from_slice(&images.wire(&format, entry, encode));
     };
-    memos.history.with(format, &request.history, append, |history| {
+    memos.history.with(&format, &request.history, append, |history| {
         let speaker = request.history.last().map(|entry| speaker(entry));
         // The mark goes into the last block, in front of its closing brace.
         let messages: &[&[u8]] = match (speaker, history.split_last()) {
@@ -156,8 +160,15 @@ enum Echo {
 }
 
 /// The content blocks of a message, joined with commas; never none.
-fn blocks(message: &Message, echo: Echo) -> Bytes {
+fn blocks(message: &Message, image: Option<&Image>, echo: Echo) -> Bytes {
+    let image = image.map(|(media_type, data)| {
+        let source = json!({"type": "base64", "media_type": media_type, "data": data});
+        json!({"type": "image", "source": source})
+    });
     let blocks = match message {
+        Message::User { text } if image.is_some() => {
+            image.into_iter().chain(text_block(text)).collect()
+        }
         Message::User { text } => vec![text_block(text).unwrap_or_else(nothing_said)],
         Message::Assistant(reply) => reply_blocks(reply, echo),
         Message::Tool { call, content, is_error, .. } => {

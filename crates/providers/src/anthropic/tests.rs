@@ -153,7 +153,8 @@ fn unknown_events_are_ignored_and_errors_are_not() {
 }
 
 fn sent(request: &Request) -> Value {
-    serde_json::from_slice(&body(&[].into(), request, &Memos::default())).unwrap()
+    serde_json::from_slice(&body(&crate::catalog::Quirks::default(), request, &Memos::default()))
+        .unwrap()
 }
 
 fn result(id: &str, is_error: bool) -> Message {

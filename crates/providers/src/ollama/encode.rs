@@ -1,16 +1,16 @@
 //! Requests in Ollama's format. A message is encoded once and cached.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
 use contract::message::{Entry, Message, Reply};
 use contract::provider::{Delivery, ReasoningFormat, ReasoningLevel, Request};
 use serde_json::{Map, Value, json};
 
 use crate::body::{Memos, arguments_object, chat, json_bytes, merge, separate};
+use crate::catalog::Quirks;
+use crate::images::{Image, Images};
 
 /// The body of a request.
-pub(super) fn body(extra: &BTreeMap<String, Value>, request: &Request, memos: &Memos) -> Vec<u8> {
+pub(super) fn body(quirks: &Quirks, request: &Request, memos: &Memos) -> Vec<u8> {
     let mut head = Map::new();
     head.insert("model".into(), json!(request.model));
     let mut options = json!({"num_predict": request.max_tokens});
@@ -21,7 +21,7 @@ pub(super) fn body(extra: &BTreeMap<String, Value>, request: &Request, memos: &M
     if let Some(think) = think(&request.model, &request.reasoning_level) {
         head.insert("think".into(), think);
     }
-    merge(&mut head, extra);
+    merge(&mut head, &quirks.body);
     merge(&mut head, &request.params);
     head.insert("stream".into(), json!(request.delivery == Delivery::Streamed));
     let (format, echo) = match request.reasoning_format {
@@ -29,11 +29,19 @@ pub(super) fn body(extra: &BTreeMap<String, Value>, request: &Request, memos: &M
         ReasoningFormat::None => ("ollama without thinking", Echo::Nothing),
         ReasoningFormat::Auto | ReasoningFormat::ReasoningField => ("ollama", Echo::Field),
     };
+    let images = Images::of(quirks, &request.model);
+    let format = images.format(format);
     let append = |out: &mut Vec<u8>, before: Option<&Entry>, entry: &Entry| {
         separate(out, before);
-        out.extend_from_slice(&entry.wire(format, |message| encode(message, echo)));
+        let encode = |message: &Message, image: Option<&Image>| match (message, image) {
+            (Message::User { text }, Some((_, data))) => {
+                json_bytes(&json!({"role": "user", "content": text, "images": [data]}))
+            }
+            (message, _) => encode(message, echo),
+        };
+        out.extend_from_slice(&images.wire(&format, entry, encode));
     };
-    memos.history.with(format, &request.history, append, |history| {
+    memos.history.with(&format, &request.history, append, |history| {
         chat(head, request, history, &memos.tools)
     })
 }

@@ -90,7 +90,8 @@ fn an_error_in_a_line_is_an_error() {
 }
 
 fn sent(request: &Request) -> Value {
-    serde_json::from_slice(&body(&[].into(), request, &Memos::default())).unwrap()
+    serde_json::from_slice(&body(&crate::catalog::Quirks::default(), request, &Memos::default()))
+        .unwrap()
 }
 
 #[test]

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::body::{Memos, arguments_object, chat, json_bytes, merge, separate};
 use crate::catalog::{CallIds, LevelStyle, Quirks};
+use crate::images::{Image, Images, data_url};
 
 /// The address to which requests are sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,10 +41,15 @@ pub(super) fn body(quirks: &Quirks, address: Address, request: &Request, memos: 
     }
     let echo = Echo::choose(quirks, address, request.reasoning_format);
     let ids = quirks.call_ids;
-    let format = format!("{}{}", echo.format_key(), ids.format_key());
+    let images = Images::of(quirks, &request.model);
+    let format = images.format(&format!("{}{}", echo.format_key(), ids.format_key()));
     let append = |out: &mut Vec<u8>, before: Option<&Entry>, entry: &Entry| {
         separate(out, before);
-        out.extend_from_slice(&entry.wire(&format, |message| encode(message, &echo, ids)));
+        let encode = |message: &Message, image: Option<&Image>| match (message, image) {
+            (Message::User { text }, Some(image)) => with_image(text, image),
+            (message, _) => encode(message, &echo, ids),
+        };
+        out.extend_from_slice(&images.wire(&format, entry, encode));
     };
     memos.history.with(&format, &request.history, append, |history| {
         chat(head, request, history, &memos.tools)
@@ -138,6 +144,12 @@ impl CallIds {
 
 /// The length of an id for vendors with a fixed length.
 const NINE: usize = 9;
+
+fn with_image(text: &str, image: &Image) -> Bytes {
+    let text = json!({"type": "text", "text": text});
+    let image = json!({"type": "image_url", "image_url": {"url": data_url(image)}});
+    json_bytes(&json!({"role": "user", "content": [text, image]}))
+}
 
 fn encode(message: &Message, echo: &Echo<'_>, ids: CallIds) -> Bytes {
     let value = match message {

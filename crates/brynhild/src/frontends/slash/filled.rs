@@ -47,7 +47,7 @@ pub(super) fn text(
                 text.push_str(&marker);
                 let read = if has_root { vec![recipe.root.clone()] } else { Vec::new() };
                 let env = recipe.env.clone();
-                lines.push(PromptLine { marker, command: line, env, read });
+                lines.push(PromptLine { marker, command: line, env, read, is_image: false });
             }
             Piece::File(path) => files.push(path),
         }
