@@ -41,6 +41,8 @@ pub enum Wire {
     Anthropic,
     /// Ollama's own.
     Ollama,
+    /// Gemini's own.
+    Gemini,
     /// A scenario file.
     Script,
     /// The format of a plugin, which connects by itself.
@@ -65,6 +67,8 @@ pub struct Quirks {
     pub call_ids: CallIds,
     /// Models that accept no images; a `*` at the end stands for anything.
     pub text_models: Vec<String>,
+    /// Models that reason, and are asked by the Responses API at the vendor's own address.
+    pub responses_models: Vec<String>,
     /// Headers of every request.
     pub headers: BTreeMap<String, String>,
     /// Fields of every request's body.
@@ -105,6 +109,7 @@ impl Default for Quirks {
             reasoning_details: false,
             call_ids: CallIds::Any,
             text_models: Vec::new(),
+            responses_models: Vec::new(),
             headers: BTreeMap::new(),
             body: BTreeMap::new(),
         }

@@ -44,9 +44,11 @@ impl Endpoint {
         Ok(Self { url })
     }
 
-    /// The address of `path` below this one.
+    /// The address of `path`, perhaps with a query, below this one.
     pub(crate) fn join(&self, path: &str) -> Url {
+        let (path, query) = path.split_once('?').map_or((path, None), |(a, b)| (a, Some(b)));
         let mut url = self.url.clone();
+        url.set_query(query);
         let base = url.path().trim_end_matches('/').to_owned();
         url.set_path(&format!("{base}{path}"));
         url

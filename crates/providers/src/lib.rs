@@ -11,6 +11,7 @@ pub mod catalog;
 mod endpoint;
 mod failure;
 pub mod fallback;
+mod gemini;
 mod http;
 mod images;
 pub mod lines;
@@ -19,6 +20,7 @@ mod openai_chat;
 #[cfg(any(test, fuzzing))]
 pub mod oracles;
 mod reply;
+mod responses;
 pub mod script;
 pub mod sse;
 mod think_tags;
@@ -57,8 +59,31 @@ pub struct Instance {
     /// Headers of every request, over those of the vendor.
     pub headers: BTreeMap<String, String>,
     pub timeouts: Timeouts,
+    pub api: Api,
     /// Receives requests and replies.
     pub witness: Option<Arc<dyn witness::Witness>>,
+}
+
+/// The method of a server that has several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Api {
+    /// As the catalog says for the vendor and the model.
+    #[default]
+    Usual,
+    /// Chat completions.
+    Chat,
+    Responses,
+}
+
+impl Api {
+    /// Reads `chat` or `responses`.
+    pub fn parse(word: &str) -> Option<Self> {
+        match word {
+            "chat" => Some(Self::Chat),
+            "responses" => Some(Self::Responses),
+            _ => None,
+        }
+    }
 }
 
 impl Instance {
@@ -71,6 +96,7 @@ impl Instance {
             api_key: None,
             key_env: vendor.key_env.clone(),
             headers: BTreeMap::new(),
+            api: Api::Usual,
             timeouts: if vendor.local { Timeouts::LOCAL } else { Timeouts::REMOTE },
             witness: None,
         }
@@ -99,7 +125,7 @@ pub fn connect(instance: Instance) -> Result<Arc<dyn Provider>, ProviderError> {
     let base_url = instance.base_url.as_ref().or(vendor.base_url.as_ref());
     let endpoint = parse_endpoint(vendor, base_url.map_or("", String::as_str))?;
     let headers = headers(&instance)?;
-    let is_configured = instance.base_url.is_some();
+    let (is_configured, api) = (instance.base_url.is_some(), instance.api);
     let http = |endpoint: Endpoint| {
         let (timeouts, witness) = (instance.timeouts, instance.witness.clone());
         let origin = origin(instance, &endpoint);
@@ -110,9 +136,14 @@ pub fn connect(instance: Instance) -> Result<Arc<dyn Provider>, ProviderError> {
             Arc::new(anthropic::Anthropic::new(vendor, http(anthropic::normalize(endpoint))))
         }
         Wire::Ollama => Arc::new(ollama::Ollama::new(vendor, http(ollama::normalize(endpoint)))),
+        Wire::Gemini if api == Api::Chat => {
+            let endpoint = gemini::normalize(endpoint).with_path(|path| format!("{path}/openai"));
+            Arc::new(OpenaiChat::new(vendor, Address::Vendor, api, http(endpoint)))
+        }
+        Wire::Gemini => Arc::new(gemini::Gemini::new(vendor, http(gemini::normalize(endpoint)))),
         Wire::OpenaiChat | Wire::Script | Wire::Plugin => {
             let address = if is_configured { Address::Configured } else { Address::Vendor };
-            Arc::new(OpenaiChat::new(vendor, address, http(openai_chat::normalize(endpoint))))
+            Arc::new(OpenaiChat::new(vendor, address, api, http(openai_chat::normalize(endpoint))))
         }
     })
 }
@@ -134,7 +165,8 @@ fn headers(instance: &Instance) -> Result<Headers, ProviderError> {
     if let Some(key) = key.filter(|key| !key.expose().trim().is_empty()) {
         match instance.vendor.wire {
             Wire::Anthropic => headers.key("x-api-key", "", key)?,
-            Wire::OpenaiChat | Wire::Ollama | Wire::Script | Wire::Plugin => {
+            Wire::Gemini if instance.api != Api::Chat => headers.key("x-goog-api-key", "", key)?,
+            Wire::OpenaiChat | Wire::Ollama | Wire::Gemini | Wire::Script | Wire::Plugin => {
                 headers.key("authorization", "Bearer ", key)?;
             }
         }

@@ -12,23 +12,38 @@ use contract::provider::{Delivery, Model, Provider, ProviderError, ReplyStream, 
 use serde_json::Value;
 
 use crate::body::Memos;
-use crate::catalog::Vendor;
+use crate::catalog::{Vendor, is_listed};
 use crate::endpoint::Endpoint;
 use crate::http::Http;
 use crate::reply::receive;
+use crate::{Api, responses};
 use decode::ChatDecoder;
 pub(crate) use encode::Address;
 
 pub(crate) struct OpenaiChat {
     vendor: &'static Vendor,
     address: Address,
+    api: Api,
     http: Http,
     memos: Memos,
 }
 
 impl OpenaiChat {
-    pub(crate) fn new(vendor: &'static Vendor, address: Address, http: Http) -> Self {
-        Self { vendor, address, http, memos: Memos::default() }
+    pub(crate) fn new(vendor: &'static Vendor, address: Address, api: Api, http: Http) -> Self {
+        Self { vendor, address, api, http, memos: Memos::default() }
+    }
+}
+
+impl OpenaiChat {
+    fn uses_responses(&self, model: &str) -> bool {
+        match self.api {
+            Api::Chat => false,
+            Api::Responses => true,
+            Api::Usual => {
+                let reasons = is_listed(&self.vendor.quirks.responses_models, model);
+                reasons && self.address == Address::Vendor
+            }
+        }
     }
 }
 
@@ -66,6 +81,9 @@ impl Provider for OpenaiChat {
     }
 
     async fn stream(&self, request: Request) -> Result<ReplyStream, ProviderError> {
+        if self.uses_responses(&request.model) {
+            return responses::stream(&self.http, &self.vendor.quirks, &self.memos, &request).await;
+        }
         let body = encode::body(&self.vendor.quirks, self.address, &request, &self.memos);
         let delivery: Delivery = request.delivery;
         let response = self.http.post("/chat/completions", body, delivery).await?;

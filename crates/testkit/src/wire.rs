@@ -2,8 +2,10 @@
 //! body, streamed or whole.
 
 mod anthropic;
+mod gemini;
 mod ollama;
 mod openai;
+mod responses;
 
 use serde_json::{Value, json};
 
@@ -18,6 +20,10 @@ pub enum Format {
     Anthropic,
     /// `POST ../api/chat`.
     Ollama,
+    /// `POST ../responses`.
+    Responses,
+    /// `POST ../models/NAME:streamGenerateContent`.
+    Gemini,
 }
 
 /// Which of the two ways a reply travels.
@@ -36,6 +42,8 @@ impl Format {
             ("/chat/completions", Self::OpenAiChat),
             ("/messages", Self::Anthropic),
             ("/api/chat", Self::Ollama),
+            ("/responses", Self::Responses),
+            (":streamGenerateContent", Self::Gemini),
         ];
         let path = path.split('?').next().unwrap_or_default();
         formats.into_iter().find(|(end, _)| path.ends_with(end)).map(|(_, format)| format)
@@ -43,7 +51,7 @@ impl Format {
 
     /// The way a request of this format wants its reply.
     pub fn transfer(self, request: &Value) -> Transfer {
-        let default = self == Self::Ollama;
+        let default = matches!(self, Self::Ollama | Self::Gemini);
         if request["stream"].as_bool().unwrap_or(default) {
             Transfer::Streamed
         } else {
@@ -54,8 +62,8 @@ impl Format {
     /// The content type of a body.
     pub fn content_type(self, transfer: Transfer) -> &'static str {
         match (self, transfer) {
-            (Self::OpenAiChat | Self::Anthropic, Transfer::Streamed) => "text/event-stream",
             (Self::Ollama, Transfer::Streamed) => "application/x-ndjson",
+            (_, Transfer::Streamed) => "text/event-stream",
             (_, Transfer::Whole) => "application/json",
         }
     }
@@ -71,13 +79,18 @@ impl Format {
             (Self::Anthropic, Transfer::Whole) => anthropic::whole(&scene).to_string().into_bytes(),
             (Self::Ollama, Transfer::Streamed) => ollama::streamed(&scene),
             (Self::Ollama, Transfer::Whole) => ollama::whole(&scene).to_string().into_bytes(),
+            (Self::Responses, Transfer::Streamed) => responses::streamed(&scene),
+            (Self::Responses, Transfer::Whole) => responses::whole(&scene).to_string().into_bytes(),
+            (Self::Gemini, _) => gemini::streamed(&scene),
         }
     }
 
     /// The body of an error.
     pub fn error(self, message: &str) -> Value {
         match self {
-            Self::OpenAiChat => json!({"error": {"message": message, "type": "scripted_error"}}),
+            Self::OpenAiChat | Self::Responses | Self::Gemini => {
+                json!({"error": {"message": message, "type": "scripted_error"}})
+            }
             Self::Anthropic => {
                 json!({"type": "error", "error": {"type": "scripted_error", "message": message}})
             }
@@ -89,7 +102,11 @@ impl Format {
     pub fn models(self, names: &[String]) -> Value {
         let list = |entry: fn(&String) -> Value| names.iter().map(entry).collect::<Vec<_>>();
         match self {
-            Self::OpenAiChat => json!({"object": "list", "data": list(|name| {
+            Self::Gemini => json!({"models": list(|name| json!({
+                "name": format!("models/{name}"), "inputTokenLimit": 1_000_000,
+                "supportedGenerationMethods": ["generateContent"]
+            }))}),
+            Self::OpenAiChat | Self::Responses => json!({"object": "list", "data": list(|name| {
                 json!({"id": name, "object": "model", "created": 0, "owned_by": "testkit"})
             })}),
             Self::Anthropic => json!({

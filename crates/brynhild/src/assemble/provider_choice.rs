@@ -295,6 +295,8 @@ impl Candidate {
         settings.api_key = api_key;
         if let Some(instance) = instance {
             settings.headers.clone_from(&instance.headers);
+            let api = instance.extra.get("api").and_then(serde_json::Value::as_str);
+            settings.api = api.and_then(providers::Api::parse).unwrap_or_default();
             if instance.api_key_env.is_some() {
                 settings.key_env.clone_from(&instance.api_key_env);
             }

@@ -7,6 +7,7 @@ mod fallback;
 mod formats;
 mod images;
 mod models;
+mod other_apis;
 mod secrets;
 
 use testkit::{ModelServer, Project};

@@ -139,6 +139,7 @@ static INSTANCE: Section = Section {
         key("base_url", TEXT, USER_ONLY),
         key("cache_ttl", count(0, NO_LIMIT), Rule::Free),
         key("default_model", TEXT, Rule::Announced),
+        key("api", Kind::Choice(&["chat", "responses"]), USER_ONLY),
         key("api_key_env", TEXT, USER_ONLY),
         key("credentials_path", Kind::Maybe(&Kind::Path), USER_ONLY),
         key("headers", each(&Kind::Text, USER_ONLY), USER_ONLY),

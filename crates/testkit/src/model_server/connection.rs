@@ -71,6 +71,8 @@ fn answer(request: &Arc<Recorded>, shared: &Shared) -> Option<Response> {
         None
     } else if request.header("anthropic-version").is_some() {
         Some(Format::Anthropic)
+    } else if request.header("x-goog-api-key").is_some() {
+        Some(Format::Gemini)
     } else {
         Some(Format::OpenAiChat)
     };

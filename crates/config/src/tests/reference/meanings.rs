@@ -65,6 +65,11 @@ pub(super) const MEANINGS: &[(&str, &str)] = &[
         "Seconds that its list of models is kept; 3600 where not said",
     ),
     ("providers.instances.NAME.default_model", "The model where no flag names one"),
+    (
+        "providers.instances.NAME.api",
+        "How a server of OpenAI's or Gemini's kind is asked: `chat` or `responses`; by the model \
+         where not said",
+    ),
     ("providers.instances.NAME.api_key_env", "The variable that holds its key"),
     ("providers.instances.NAME.credentials_path", "A JSON file that holds its key under `api_key`"),
     ("providers.instances.NAME.headers.NAME", "A further header of each request"),
