@@ -7,7 +7,6 @@ const FILLERS: [&str; 22] = [
     "now", "first", "next", "then", "so", "ok", "okay", "sure", "great", "alright", "and", "just",
     "also", "quickly", "start", "begin", "by", "go", "ahead", "proceed", "to", "take",
 ];
-/// Verbs of work that needs tools.
 const DEEDS: &str = "read look check inspect open run search find fix edit write create update \
                      implement examine list explore execute view test modify apply investigate \
                      rename delete remove refactor reading looking running checking";

@@ -233,6 +233,9 @@ impl Actor {
                 Input::Compact { instructions } => return Some(Work::Compact(instructions)),
                 Input::Clear => return Some(Work::Clear),
                 Input::Mode(mode) => self.change_mode(mode).await,
+                Input::Effort(level) => {
+                    Arc::make_mut(&mut self.settings).request.reasoning_level = level;
+                }
                 Input::Record(what) => self.record(what).await,
                 Input::End => return None,
                 // Nothing is running.

@@ -29,7 +29,6 @@ pub struct PromptStyle<'a> {
     pub before: Vec<&'a str>,
     /// A passage after it; may be empty.
     pub after: &'a str,
-    /// Further guidelines.
     pub guidelines: Vec<&'a str>,
     /// True if the model calls tools by writing the call into its answer.
     pub calls_by_text: bool,

@@ -15,8 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::settings::RecoverySettings;
 
-/// Calls that are recovered in one session, at most.
-const BUDGET: u32 = 20;
+const RECOVERED_CALLS_PER_SESSION: u32 = 20;
 
 /// Bytes before a call in which a phrase about examples or intent is searched.
 const NEAR: usize = 100;
@@ -87,9 +86,10 @@ impl Recoveries {
             let text = format!("Recovery loop detected: {} - stopping recovery", tool.name);
             return Sought::Refused(NoticeTopic::RecoveryLoop, text);
         }
-        if self.count >= BUDGET {
-            let text =
-                format!("{BUDGET} calls were recovered from text in this session; no more are");
+        if self.count >= RECOVERED_CALLS_PER_SESSION {
+            let text = format!(
+                "{RECOVERED_CALLS_PER_SESSION} calls were recovered from text in this session; no more are"
+            );
             return Sought::Refused(NoticeTopic::RecoveryBudget, text);
         }
         self.count += 1;

@@ -40,7 +40,7 @@ pub(crate) fn request(context: TurnContext<'_>, journal: &Journal, system: Arc<s
     }
 }
 
-/// The pieces that listeners get: no text if hooks may still change it.
+/// No text if hooks may still change it.
 pub(crate) fn audience(context: TurnContext<'_>) -> Audience {
     if context.hooks.wants(Moment::AfterReply) {
         Audience::WithoutText

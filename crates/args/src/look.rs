@@ -46,6 +46,9 @@ pub enum ApiCommand {
 pub enum ModelsCommand {
     /// List the models of the provider
     List {
+        /// List the models of every provider that is set up
+        #[arg(long)]
+        all: bool,
         /// Only models that can call tools
         #[arg(long)]
         tools_only: bool,

@@ -7,6 +7,7 @@ pub(crate) mod audit;
 pub(crate) mod child_environment;
 pub(crate) mod configuration;
 pub(crate) mod confinement;
+pub(crate) mod effort;
 pub(crate) mod fallback;
 pub(crate) mod fallback_models;
 pub(crate) mod hooks;

@@ -8,6 +8,7 @@ use crate::action::Action;
 use crate::id::{CallId, Seq, SessionId, Timestamp};
 use crate::message::{Reply, StopReason, ToolCall, Usage};
 use crate::policy::{Mode, Ruling};
+use crate::provider::ReasoningLevel;
 use crate::tool::{Finish, ToolOutput};
 
 /// Something that happened in a session.
@@ -425,6 +426,8 @@ pub enum Input {
     Clear,
     /// Give tools more or less freedom from here on.
     Mode(Mode),
+    /// Have the model think more or less from here on.
+    Effort(ReasoningLevel),
     /// Keep an event that the front end made: what a user did to the session between turns.
     Record(EventKind),
     /// True if the user has a message ready for the model's next step.

@@ -18,7 +18,6 @@ use super::{Approved, Prepared, Settled};
 use crate::journal::{Journal, Logged};
 use crate::turn_context::{TurnContext, blocking};
 
-/// A call that a user decides on.
 pub(crate) struct Question {
     approved: Approved,
     ruling: Ruling,

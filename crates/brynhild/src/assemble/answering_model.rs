@@ -12,6 +12,7 @@ use contract::provider::{
     Delivery, Delta, Model, Provider, ProviderError, ReasoningFormat, ReasoningLevel, Request,
 };
 use contract::secret::Secret;
+use contract::text::closest;
 use futures::StreamExt;
 use plugins::profiles::ModelProfile;
 
@@ -21,6 +22,7 @@ use crate::assemble::provider_choice::{Candidate, Choice};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::{fallback_models, model_cache, model_names, provider_choice, report};
 use crate::exit::Problem;
+use crate::output;
 
 pub(crate) struct AnsweringModel {
     pub(crate) choice: Choice,
@@ -67,6 +69,9 @@ pub(crate) async fn answering(assembly: &Assembly) -> Result<AnsweringModel, Pro
     let choice = provider_choice::choose(assembly).await?;
     let mut model = model(assembly, &choice)?;
     let candidate = &choice.candidate;
+    if assembly.global.model.is_some() {
+        check_listed(assembly, &model, candidate)?;
+    }
     let mut fitting = profile(assembly, &model, &candidate.vendor().name)?;
     let mut provider = candidate.connect(assembly, &model, Some(&fitting))?;
     if !is_named(assembly, &choice)
@@ -100,6 +105,29 @@ pub(crate) fn with_model(
     let known = known(assembly, &model, &choice, Arc::clone(&answering.known.offered));
     let provider = Arc::clone(&answering.provider);
     Some(AnsweringModel { choice, provider, model, profile, known })
+}
+
+/// Refuses a model that a fresh list of the provider does not have but something similar, and warns
+/// of any other that it does not have.
+fn check_listed(run: &RunContext, model: &str, candidate: &Candidate) -> Result<(), Problem> {
+    let Some(models) = model_cache::kept(run, candidate) else { return Ok(()) };
+    let ids = || models.iter().map(|listed| listed.id.as_str());
+    let base = model.split_once(':').map_or(model, |(base, _)| base);
+    // A list may have dated names of a model, and leave variants out, such as `:online`.
+    let is_known = |id: &str| id == model || id == base || id.starts_with(&format!("{model}-"));
+    if models.is_empty() || ids().any(is_known) {
+        return Ok(());
+    }
+    let similar = ids().filter(|id| id.contains(model)).take(3);
+    let near: Vec<&str> = closest(model, ids()).into_iter().chain(similar).collect();
+    let what = format!("{} has no model `{model}`", candidate.name);
+    if near.is_empty() {
+        output::warning(&format!("{what} in its list (`brynhild models list`)"));
+        return Ok(());
+    }
+    let near = near.join("`, `");
+    let hint = format!("did you mean `{near}`? `brynhild models list` lists all");
+    Err(Problem::misuse(what).hint(hint))
 }
 
 /// Returns true if the user chose the model.

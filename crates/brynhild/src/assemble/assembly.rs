@@ -5,6 +5,7 @@ use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use contract::provider::ReasoningLevel;
 use contract::sandbox::Sandbox;
 use files::changes::ChangeTracker;
 use mcp::ClientRegistry;
@@ -60,6 +61,8 @@ pub(crate) struct SharedServices {
     pub(crate) clients: OnceLock<Arc<ClientRegistry>>,
     trackers: Mutex<BTreeMap<PathBuf, Arc<ChangeTracker>>>,
     warned: Mutex<BTreeSet<String>>,
+    /// The reasoning effort that the user set in this session.
+    pub(crate) effort: Mutex<Option<ReasoningLevel>>,
 }
 
 impl SharedServices {

@@ -5,7 +5,7 @@ use contract::provider::Model;
 
 use crate::assemble::assembly::Assembly;
 use crate::assemble::model_cache;
-use crate::assemble::provider_choice::{self, Choice};
+use crate::assemble::provider_choice::{self, Choice, Key};
 use crate::exit::Problem;
 use crate::{assemble, output};
 
@@ -21,7 +21,32 @@ pub(crate) async fn offered(assembly: &Assembly) -> Result<Vec<Model>, Problem> 
         }
         chosen => chosen?,
     };
-    let mut models = listed(assembly, &choice).await?;
+    completed(assembly, &choice).await
+}
+
+/// The models of each provider that has its key, or answers on this machine.
+pub(crate) async fn of_all_providers(
+    assembly: &Assembly,
+) -> Result<Vec<(String, Result<Vec<Model>, Problem>)>, Problem> {
+    provider_choice::ask_plugins(assembly).await?;
+    let candidates = provider_choice::candidates(assembly).into_iter();
+    let lists = candidates.filter(|it| !it.is_script()).map(|candidate| async {
+        let is_ready = match &candidate.key {
+            Key::NotNeeded if candidate.vendor().local => {
+                provider_choice::is_answering(&candidate).await
+            }
+            Key::Found { .. } | Key::NotNeeded => true,
+            Key::Missing { .. } | Key::Broken { .. } => false,
+        };
+        let name = candidate.name.clone();
+        let choice = Choice { candidate, reason: String::new() };
+        if is_ready { Some((name, completed(assembly, &choice).await)) } else { None }
+    });
+    Ok(futures::future::join_all(lists).await.into_iter().flatten().collect())
+}
+
+async fn completed(assembly: &Assembly, choice: &Choice) -> Result<Vec<Model>, Problem> {
+    let mut models = listed(assembly, choice).await?;
     for model in &mut models {
         let found = assemble::answering_model::registered(assembly, &model.id, &choice.candidate);
         let Some((registered, binding)) = found else { continue };

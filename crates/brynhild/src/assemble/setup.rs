@@ -272,6 +272,9 @@ impl Setup {
         plugin_env::tell_requested_access(assembly);
         let system = tools_and_hooks.system.clone();
         let mut settings = assemble::settings(assembly, root, answering.map(AsRef::as_ref), system);
+        if let Some(level) = answering.and_then(|it| assemble::effort::chosen_for(assembly, it)) {
+            settings.request.reasoning_level = level;
+        }
         if let Some(role) = &role {
             role.tighten(&mut settings);
         }

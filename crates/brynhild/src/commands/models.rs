@@ -8,18 +8,22 @@ use contract::provider::Model;
 use serde_json::{Value, json};
 
 use crate::assemble::assembly::Assembly;
-use crate::assemble::model_list::offered;
+use crate::assemble::model_list::{self, offered};
 use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
 pub(crate) async fn run(assembly: &Assembly, command: &ModelsCommand) -> Outcome {
     let mut models = match command {
-        ModelsCommand::Aliases => Vec::new(),
+        ModelsCommand::Aliases | ModelsCommand::List { all: true, .. } => Vec::new(),
         _ => offered(assembly).await?,
     };
     match command {
-        ModelsCommand::List { tools_only, sort, limit } => {
+        ModelsCommand::List { all: true, tools_only, sort, limit } => {
+            let lists = model_list::of_all_providers(assembly).await?;
+            list_all(assembly, lists, (*tools_only, *sort, *limit))
+        }
+        ModelsCommand::List { tools_only, sort, limit, .. } => {
             models.retain(|model| !tools_only || model.tools != Some(false));
             order(assembly, &mut models, *sort);
             models.truncate(limit.unwrap_or(usize::MAX));
@@ -57,6 +61,36 @@ pub(crate) async fn run(assembly: &Assembly, command: &ModelsCommand) -> Outcome
         ModelsCommand::Info { id } => info(assembly, &models, id),
         ModelsCommand::Aliases => aliases(assembly),
     }
+}
+
+/// Prints the models of all providers; one whose list cannot be read gets a warning.
+fn list_all(
+    run: &RunContext,
+    lists: Vec<(String, Result<Vec<Model>, Problem>)>,
+    (tools_only, sort, limit): (bool, ModelOrder, Option<usize>),
+) -> Outcome {
+    let mut all = Vec::new();
+    for (provider, models) in lists {
+        match models {
+            Ok(mut models) => {
+                models.retain(|model| !tools_only || model.tools != Some(false));
+                order(run, &mut models, sort);
+                all.extend(models.into_iter().map(|model| (provider.clone(), model)));
+            }
+            Err(problem) => output::warning(&problem.message()),
+        }
+    }
+    all.truncate(limit.unwrap_or(usize::MAX));
+    let data = |(provider, model): &(String, Model)| json!({"provider": provider, "model": model});
+    let data: Vec<Value> = all.iter().map(data).collect();
+    let row = |(provider, model): &(String, Model)| {
+        let [input, output] = [model.input_price, model.output_price].map(|it| number(it, 2));
+        let [tools, reasons] = [model.tools, model.reasoning]
+            .map(|it| it.map_or("", |it| if it { "yes" } else { "no" }).to_owned());
+        [provider.clone(), model.id.clone(), context(model), input, output, tools, reasons]
+    };
+    let titles = ["PROVIDER", "MODEL", "CONTEXT", "$/M IN", "$/M OUT", "TOOLS", "REASONS"];
+    run.report(&data, output::titled_table(titles, all.iter().map(row)))
 }
 
 /// Compares models, with the price of `ratio` input tokens for each output token.

@@ -417,6 +417,13 @@ impl Talk<'_> {
                 let _ = session.opened.conversation.inputs.send(Input::Mode(mode)).await;
                 self.show(&format!("The mode is {}.", mode.as_str()))?;
             }
+            Control::Effort(level) => {
+                let (text, input) = assemble::effort::change(self.assembly, self.answering, level);
+                if let Some(input) = input {
+                    let _ = session.opened.conversation.inputs.send(input).await;
+                }
+                self.show(&text)?;
+            }
             Control::Model(None) => {
                 self.show(&format!("The model is {}.", self.answering.model))?;
             }

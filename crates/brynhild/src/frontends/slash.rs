@@ -15,6 +15,7 @@ use contract::id::SessionId;
 use contract::message::Usage;
 use contract::policy::{Approvals, Mode};
 use contract::prompt_lines::PromptLine;
+use contract::provider::ReasoningLevel;
 use contract::skill::Skill;
 use contract::text::closest;
 use contract::tool::ToolSpec;
@@ -30,7 +31,7 @@ use crate::assemble::permissions::remembered;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::setup::{self, ToolListing};
 use crate::assemble::undo::Detail;
-use crate::assemble::{mcp, workers};
+use crate::assemble::{effort, mcp, workers};
 use crate::exit::Problem;
 use crate::{assemble, output};
 
@@ -52,6 +53,7 @@ pub(crate) const BUILTIN: &[Builtin] = &[
     own("clear", "", "Begin again with an empty history"),
     own("compact", "[what to keep]", "Shorten what the model sees of the history"),
     own("model", "[name]", "Show or change the model that answers"),
+    own("effort", "[off | low | medium | high]", "Show or change how hard the model thinks"),
     own("mode", "[read-only | ask | normal | yolo]", "Show or change the permission mode"),
     own("theme", "[name]", "Choose the colors of the whole screen"),
     own("skill", "NAME [request]", "Work by a skill's instructions"),
@@ -117,6 +119,7 @@ pub(crate) enum Control {
     /// Without a name, asks for the current one.
     Model(Option<String>),
     Mode(Mode),
+    Effort(ReasoningLevel),
     /// Without a name, asks for the list.
     Theme(Option<String>),
     Resume(String),
@@ -157,6 +160,9 @@ impl Control {
             Self::Clear => ("clear", "a run without `--resume` begins with an empty history"),
             Self::Compact { .. } => ("compact", "`brynhild --resume ID` opens a session for it"),
             Self::Model(_) => ("model", "`--model NAME` names the model"),
+            Self::Effort(_) => {
+                ("effort", "`behavior.reasoning_level` in the configuration sets it")
+            }
             Self::Mode(_) => ("mode", "`--mode MODE` sets the mode"),
             Self::Theme(_) => ("theme", "`ui.theme` in the configuration names one"),
             Self::Resume(_) => ("resume", "`--resume ID` goes on with a session"),
@@ -266,6 +272,10 @@ pub(crate) async fn expand<'a>(
         "clear" => control(Control::Clear),
         "compact" => control(Control::Compact { instructions: rest }),
         "model" => control(Control::Model(rest)),
+        "effort" => match rest {
+            None => show(effort::shown(assembly)),
+            Some(word) => control(Control::Effort(effort::parse(&word)?)),
+        },
         "mode" => match rest {
             None => show(format!("The mode is {}.", facts().mode.as_str())),
             Some(wanted) => control(Control::Mode(mode(assembly, &wanted)?)),
@@ -528,6 +538,6 @@ mod tests {
     fn built_in_names_ignore_case() {
         assert_eq!(builtin("HELP").unwrap().name, "help");
         assert!(builtin("helpful").is_none());
-        assert_eq!(BUILTIN.len(), 22);
+        assert_eq!(BUILTIN.len(), 23);
     }
 }

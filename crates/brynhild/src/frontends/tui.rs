@@ -33,7 +33,7 @@ use crate::assemble::permissions::remembered;
 use crate::assemble::session_choice::SessionStorage;
 use crate::assemble::setup::{BackgroundServices, Reload};
 use crate::assemble::undo::{self, Detail};
-use crate::assemble::{mcp, rewind, themes};
+use crate::assemble::{effort, mcp, rewind, themes};
 use crate::exit::Problem;
 use crate::frontends::export::export_conversation;
 use crate::frontends::plugin_switch::{Switch, switch};
@@ -337,6 +337,11 @@ impl Requests {
                 let text = format!("Mode {}: {}", mode.as_str(), mode.summary());
                 let tell = Answer::Tell { level: Level::Info, text, hint: None };
                 Answer::Several(vec![tell, Answer::send(Input::Mode(mode))])
+            }
+            Control::Effort(level) => {
+                let (text, input) = effort::change(&self.assembly, &self.answering, level);
+                let tell = Answer::Tell { level: Level::Info, text, hint: None };
+                Answer::Several([tell].into_iter().chain(input.map(Answer::send)).collect())
             }
             // Without a name they open a panel.
             Control::Model(None) | Control::Theme(None) => Answer::Done,

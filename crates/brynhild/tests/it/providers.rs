@@ -2,6 +2,7 @@
 
 mod broken_replies;
 mod choice;
+mod effort;
 mod failures;
 mod fallback;
 mod formats;

@@ -107,6 +107,7 @@ pub(super) fn known_arguments(assembly: &Assembly, command: &str) -> Vec<Item> {
             };
             assemble::skills(assembly, assembly.place()).into_iter().map(item).collect()
         }
+        "effort" => ["off", "low", "medium", "high"].map(|it| named(it.to_owned())).into(),
         "undo" | "redo" => {
             let label = "overwrites what you changed since".to_owned();
             vec![Item { label, ..named("force".to_owned()) }]

@@ -1,0 +1,72 @@
+//! The reasoning effort of a session: the one that `/effort` set, else `behavior.reasoning_level`.
+
+use std::sync::PoisonError;
+
+use contract::event::Input;
+use contract::provider::ReasoningLevel;
+use providers::catalog::{LevelStyle, Wire};
+
+use crate::assemble::answering_model::AnsweringModel;
+use crate::assemble::assembly::Assembly;
+use crate::exit::Problem;
+
+const LEVELS: [&str; 6] = ["auto", "off", "low", "medium", "high", "maximum"];
+
+pub(crate) fn parse(word: &str) -> Result<ReasoningLevel, Problem> {
+    let word = word.to_lowercase();
+    if word.starts_with("raw:") || LEVELS.contains(&word.as_str()) {
+        return Ok(ReasoningLevel::parse(&word));
+    }
+    Err(Problem::misuse(format!("`{word}` is no reasoning effort"))
+        .hint(format!("there are {}", LEVELS.join(", "))))
+}
+
+/// The effort that was set in this session, if the model takes one.
+pub(crate) fn chosen_for(
+    assembly: &Assembly,
+    answering: &AnsweringModel,
+) -> Option<ReasoningLevel> {
+    chosen(assembly).filter(|_| obstacle(answering).is_none())
+}
+
+fn chosen(assembly: &Assembly) -> Option<ReasoningLevel> {
+    assembly.services.effort.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+pub(crate) fn shown(assembly: &Assembly) -> String {
+    let configured = || ReasoningLevel::parse(&assembly.config().behavior.reasoning_level);
+    told(&chosen(assembly).unwrap_or_else(configured))
+}
+
+/// Sets the effort. Returns the text for the user, and the input for the conversation; none if the
+/// model takes no effort.
+pub(crate) fn change(
+    assembly: &Assembly,
+    answering: &AnsweringModel,
+    level: ReasoningLevel,
+) -> (String, Option<Input>) {
+    let set = &assembly.services.effort;
+    *set.lock().unwrap_or_else(PoisonError::into_inner) = Some(level.clone());
+    match obstacle(answering) {
+        Some(why) => (why, None),
+        None => (told(&level), Some(Input::Effort(level))),
+    }
+}
+
+/// The reason why an effort has no effect on a model; none if it has one.
+fn obstacle(answering: &AnsweringModel) -> Option<String> {
+    let (profile, vendor) = (&answering.profile, answering.choice.candidate.vendor());
+    let has_no_field = vendor.quirks.reasoning_level == LevelStyle::None;
+    if profile.name != "default" && !profile.supports_reasoning {
+        return Some(format!("{} does not reason: this has no effect on it.", answering.model));
+    }
+    (vendor.wire == Wire::OpenaiChat && has_no_field)
+        .then(|| format!("{} takes no reasoning effort: this has no effect.", vendor.label))
+}
+
+fn told(level: &ReasoningLevel) -> String {
+    match level {
+        ReasoningLevel::Auto => "The reasoning effort is left to the model (auto).".to_owned(),
+        level => format!("The reasoning effort is {}.", level.as_str()),
+    }
+}
