@@ -93,7 +93,6 @@ pub(crate) async fn run_after(mut assembly: Assembly, words: Option<String>) -> 
     }
 }
 
-/// The next line, or the exit that a signal leads to.
 async fn next_line(lines: &mut Lines, signals: &mut Signals) -> io::Result<Result<Line, Exit>> {
     tokio::select! {
         line = lines.next() => Ok(match line? {
@@ -104,7 +103,6 @@ async fn next_line(lines: &mut Lines, signals: &mut Signals) -> io::Result<Resul
     }
 }
 
-/// Reads lines from a terminal on which they can be edited, or from anything else.
 fn lines(assembly: &Assembly) -> Lines {
     let terminal = assembly.environment.terminal;
     if terminal.stdin && terminal.stderr && assembly.can_redraw() {
@@ -114,7 +112,6 @@ fn lines(assembly: &Assembly) -> Lines {
     }
 }
 
-/// Makes the next conversation continue a session.
 pub(super) fn go_on_with(run: &mut RunContext, session: Option<String>) {
     let global = &mut run.global;
     if session.is_some() {
@@ -123,7 +120,6 @@ pub(super) fn go_on_with(run: &mut RunContext, session: Option<String>) {
     global.resume = session.or_else(|| global.resume.take());
 }
 
-/// Makes the next conversation begin a session.
 pub(super) fn start_new(run: &mut RunContext) {
     let global = &mut run.global;
     (global.continue_last, global.fork) = (false, false);
@@ -163,14 +159,12 @@ struct Session<'a> {
     view: Tee<'a>,
     usage: Usage,
     mode: Mode,
-    /// True if there is a turn to continue from.
     has_begun: bool,
     /// True if the user insisted on an end.
     is_given_up: bool,
     /// The role whose answers are printed as JSON objects.
     json_role: Option<Arc<OpenRole>>,
     has_failed: bool,
-    /// Commands that were typed during a turn.
     later: VecDeque<String>,
     /// Other lines that were typed, and not sent because the turn was stopped.
     unsent: Vec<String>,
@@ -367,7 +361,6 @@ impl Talk<'_> {
         Ok(Step::Stay)
     }
 
-    /// Runs a line that has a meaning only with a role.
     fn role_line(&mut self, session: &Session<'_>, line: &RoleLine<'_>) -> Result<Step, Problem> {
         let text = match line {
             RoleLine::AddTool("") => {
@@ -503,7 +496,6 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Runs an operation on the history.
     async fn work(&mut self, input: Input, exit: &mut Exit) -> Result<(), Problem> {
         let (talk, view) = (&mut self.opened.conversation, &mut self.view);
         let verdict = frontends::show(talk, Some(input), view, None).await?;
@@ -544,7 +536,6 @@ impl Session<'_> {
         Ok(undo::told(&report))
     }
 
-    /// Records an event in the conversation, and waits until it is stored.
     async fn record(&mut self, what: EventKind) -> Result<(), Problem> {
         // If the conversation is over, its events end.
         let _ = self.opened.conversation.inputs.send(Input::Record(what.clone())).await;
@@ -575,7 +566,6 @@ impl Session<'_> {
         undo::listed(snapshots, undo::last(&history, turns), detail)
     }
 
-    /// Returns true if another conversation can continue this session.
     fn is_kept(&self) -> bool {
         self.has_begun && self.opened.storage == SessionStorage::Saved
     }
@@ -605,7 +595,6 @@ fn report_problem(problem: &Problem, exit: &mut Exit) {
     worsen(exit, problem.exit);
 }
 
-/// Returns true if standard output was closed.
 fn is_output_gone(problem: &Problem) -> bool {
     problem.error.is::<std::io::Error>()
 }
