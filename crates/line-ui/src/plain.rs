@@ -536,7 +536,7 @@ fn summary(call: &ToolCall) -> String {
 }
 
 /// Columns and rows of standard output; 80x24 if it is no terminal.
-fn terminal_size() -> (usize, usize) {
+pub fn terminal_size() -> (usize, usize) {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
     let or =
         |count: Option<u16>, usual| count.filter(|count| *count > 0).map_or(usual, usize::from);

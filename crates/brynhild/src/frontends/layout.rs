@@ -2,7 +2,7 @@
 
 use ::tui::prose::{Prose, Voice};
 use ::tui::text;
-use line_ui::plain::Layout;
+use line_ui::plain::{Layout, terminal_size};
 
 use crate::assemble::assembly::Assembly;
 use crate::output;
@@ -12,7 +12,7 @@ struct ProseLayout(Prose);
 /// The layout for the user's theme. A screen reader gets text without bars and rules.
 pub(crate) fn of(assembly: &Assembly) -> Box<dyn Layout> {
     let voice = if assembly.global.plain { Voice::Spoken } else { Voice::Seen };
-    Box::new(ProseLayout(Prose::new(80, assembly.theme()).with(voice)))
+    Box::new(ProseLayout(Prose::new(terminal_size().0, assembly.theme()).with(voice)))
 }
 
 impl Layout for ProseLayout {

@@ -51,6 +51,13 @@ fn text_is_shown_before_its_paragraph_ends() {
 }
 
 #[test]
+fn short_answer_uses_the_width_of_the_terminal() {
+    let server = ModelServer::start([Reply::text(numbered_words(17))]);
+    let (history, _) = answered(&project_with(&server).env("TERM", "dumb"), (120, 24));
+    assert!(history.contains(&numbered_words(17)), "{history}");
+}
+
+#[test]
 fn code_lines_are_shown_before_their_block_ends() {
     let code = "```\nlet first = 1;\nlet second = 2;\n".to_owned() + &"more();\n".repeat(200);
     let server = ModelServer::start([Reply::text(code).delta_size(6).stall_at(3000)]);
