@@ -1,214 +1,56 @@
-//! Finds the project's root without starting a program or reading a file's content.
+//! Finds the project's root from the environment of the program.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use config::expansion::Expansion;
-use config::origin::shown;
 use config::schema::switch;
-use sandbox::EscapingSymlink;
+pub(crate) use trust::project_root::{NoProject, passed_over};
+use trust::project_root::{SandboxFacts, Search};
 
-const REPOSITORY: &str = ".git";
-const OWN: &str = ".brynhild";
-
-const MARKERS: &[&str] =
-    &["pyproject.toml", "setup.py", "setup.cfg", "Cargo.toml", "package.json", "go.mod", OWN];
-
-#[rustfmt::skip]
-const TOO_WIDE: &[&str] = &[
-    "/", "/home", "/Users", "/var", "/etc", "/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp",
-];
-
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum NoProject {
-    #[error(
-        "{} is not a project directory: everything below it would be open to the model; start in a \
-         project's directory, name one with `--cwd DIR` or BRYNHILD_PROJECT_ROOT, or set \
-         BRYNHILD_ALLOW_HOME_DIRECTORY=true",
-        shown(root)
-    )]
-    TooWide { root: PathBuf },
-    #[error(
-        "the project root {place} lies in {around}, where secrets are kept; start in a project's directory, or, \
-         if the model is to work there, set BRYNHILD_PROJECT_ROOT={place}",
-        place = shown(root),
-        around = shown(secrets)
-    )]
-    Secrets { root: PathBuf, secrets: PathBuf },
-    #[error(
-        "{pwd} leads to {place} by the link {link}: a command could have made it; if it is yours, enter \
-         where it leads (`cd {place}`), or set BRYNHILD_PROJECT_ROOT={place}",
-        pwd = shown(named),
-        place = shown(&astray.real),
-        link = shown(&astray.link)
-    )]
-    Symlink { named: PathBuf, astray: EscapingSymlink },
-    #[error(
-        "PWD is {pwd}, but this is {place}: a command that may write {around} could have led here by a link that is \
-         gone; if you want to work here, enter it by its own path (`cd {place}`), or set \
-         BRYNHILD_PROJECT_ROOT={place}",
-        pwd = shown(named),
-        place = shown(root),
-        around = shown(within)
-    )]
-    GoneSymlink { named: PathBuf, root: PathBuf, within: PathBuf },
-}
-
-impl NoProject {
-    pub(crate) fn root(&self) -> &Path {
-        match self {
-            Self::TooWide { root }
-            | Self::Secrets { root, .. }
-            | Self::GoneSymlink { root, .. } => root,
-            Self::Symlink { astray, .. } => &astray.real,
-        }
-    }
-}
-
-/// The root of the project that contains `start`. No symlink is followed: a confined process could
-/// put one there at any time. The user's own `allow_home_directory` is for the caller, who reads
-/// the configuration: the error holds the root.
+/// The root of the project that contains `start`.
 pub(crate) fn project_root(
     start: &Path,
     home: Option<&Path>,
     env: &BTreeMap<String, String>,
 ) -> Result<PathBuf, NoProject> {
     let expansion = Expansion { env, home };
-    let is_allowed = expansion
-        .variable("BRYNHILD_ALLOW_HOME_DIRECTORY")
-        .is_some_and(|value| switch(&value.into()) == Some(true));
-    let is_too_wide = too_wide(home);
+    let allows_home = expansion.variable("BRYNHILD_ALLOW_HOME_DIRECTORY");
     let named = expansion.variable("BRYNHILD_PROJECT_ROOT");
-    // A relative path does not say which directory is meant.
-    let is_in_full = named.map(Path::new).is_some_and(|it| it.is_absolute() || it.starts_with("~"));
-    let root = if let Some(named) = named {
-        let named = shell_path(start, &expansion).join(expansion.expand(named));
-        resolve(&named, &expansion)?.unwrap_or(named)
-    } else {
-        let own = start.ancestors().take_while(|directory| is_own(directory));
-        marked(&own, &is_too_wide).unwrap_or(start).to_owned()
+    let state = expansion.config_dir().unwrap_or_default().join("sandbox");
+    let search = Search {
+        start,
+        home,
+        pwd: expansion.variable("PWD").map(Path::new),
+        named: named.map(|named| (named, expansion.expand(named))),
+        allows_home: allows_home.is_some_and(|value| switch(&value.into()) == Some(true)),
+        sandbox: &SandboxPaths { home, state },
     };
-    if !is_in_full {
-        check_shell_path(start, &expansion)?;
-    }
-    let secrets = home.and_then(|home| sandbox::secrets_around(&root, home));
-    if let Some(secrets) = secrets.filter(|_| !is_in_full) {
-        return Err(NoProject::Secrets { root, secrets });
-    }
-    if is_too_wide(&root) && !is_allowed {
-        return Err(NoProject::TooWide { root });
-    }
-    Ok(root)
-}
-
-fn sandbox_state(expansion: &Expansion) -> PathBuf {
-    expansion.config_dir().unwrap_or_default().join("sandbox")
-}
-
-/// The real path of one that exists. Fails if a symlink on it may have been made by a command.
-fn resolve(path: &Path, expansion: &Expansion) -> Result<Option<PathBuf>, NoProject> {
-    sandbox::project_at(path, &sandbox_state(expansion))
-        .map_err(|astray| NoProject::Symlink { named: path.to_owned(), astray })
-}
-
-/// Checks the path by which the shell entered `start`. `PWD` may be unset or stale; it matters only
-/// if it is below a directory that commands may write, since one of them may have put a symlink
-/// there.
-fn check_shell_path(start: &Path, expansion: &Expansion) -> Result<(), NoProject> {
-    let pwd = expansion.variable("PWD").map(Path::new).filter(|pwd| pwd.is_absolute());
-    let Some(pwd) = pwd else { return Ok(()) };
-    match resolve(pwd, expansion) {
-        Err(error) if is_same(error.root(), start) => return Err(error),
-        Ok(_) if is_same(pwd, start) => return Ok(()),
-        Ok(_) | Err(_) => {}
-    }
-    let (named, root) = (pwd.to_owned(), start.to_owned());
-    let within = sandbox::cwd_moved_out(pwd, start, &sandbox_state(expansion));
-    within.map_or(Ok(()), |within| Err(NoProject::GoneSymlink { named, root, within }))
-}
-
-/// The path by which the shell entered `start`, else `start` itself.
-fn shell_path<'a>(start: &'a Path, expansion: &'a Expansion) -> &'a Path {
-    let pwd = expansion.variable("PWD").map(Path::new);
-    pwd.filter(|pwd| pwd.is_absolute() && is_same(pwd, start)).unwrap_or(start)
-}
-
-fn is_same(directory: &Path, other: &Path) -> bool {
-    let number =
-        |directory: &Path| directory.metadata().map(|found| (found.dev(), found.ino())).ok();
-    number(directory).is_some_and(|found| Some(found) == number(other))
+    search.root()
 }
 
 /// The path by which the shell entered the project, if symlinks are on it.
 pub(crate) fn entered_by(root: &Path, env: &BTreeMap<String, String>) -> Option<PathBuf> {
-    let pwd = Path::new(env.get("PWD")?);
-    let below = pwd.canonicalize().ok()?.strip_prefix(root).ok()?.to_owned();
-    let name = pwd.ancestors().nth(below.components().count())?;
-    (name.is_absolute() && name != root && is_same(name, root)).then(|| name.to_owned())
+    trust::project_root::entered_by(root, Path::new(env.get("PWD")?))
 }
 
-/// The directory above `root` that would be the project if no other user could write it.
-pub(crate) fn passed_over(root: &Path, home: Option<&Path>) -> Option<PathBuf> {
-    let nearest = marked(&root.ancestors(), &too_wide(home));
-    nearest.filter(|directory| *directory != root).map(Path::to_owned)
+struct SandboxPaths<'a> {
+    home: Option<&'a Path>,
+    state: PathBuf,
 }
 
-/// Returns a test for directories that hold more than a project.
-fn too_wide(home: Option<&Path>) -> impl Fn(&Path) -> bool + use<> {
-    let home = home.map(real);
-    move |root: &Path| {
-        TOO_WIDE.iter().any(|wide| root == Path::new(wide)) || home.as_deref() == Some(root)
+impl SandboxFacts for SandboxPaths<'_> {
+    fn project_at(&self, path: &Path) -> Result<Option<PathBuf>, (PathBuf, PathBuf)> {
+        sandbox::project_at(path, &self.state).map_err(|astray| (astray.link, astray.real))
     }
-}
 
-/// The first directory with a mark of a project; directories that are too wide are never one.
-fn marked<'a>(
-    directories: &(impl Iterator<Item = &'a Path> + Clone),
-    is_too_wide: &dyn Fn(&Path) -> bool,
-) -> Option<&'a Path> {
-    let with = |markers: &[&str]| {
-        directories
-            .clone()
-            .filter(|directory| !is_too_wide(directory))
-            .find(|directory| markers.iter().any(|marker| is_mark(directory, marker)))
-    };
-    with(&[REPOSITORY]).or_else(|| with(MARKERS))
-}
-
-/// Returns true if a name marks a project; a directory is no `package.json`. While a command runs,
-/// the sandbox puts empty directories in place of a missing `.git` or `.brynhild`; they mark
-/// nothing.
-fn is_mark(directory: &Path, marker: &str) -> bool {
-    let is_empty = |name: &str| {
-        directory.join(name).read_dir().is_ok_and(|mut entries| entries.next().is_none())
-    };
-    let mark = directory.join(marker);
-    match marker {
-        REPOSITORY => mark.exists() && !is_empty(REPOSITORY),
-        OWN => mark.exists() && !(is_empty(OWN) && is_empty(REPOSITORY)),
-        _ => mark.is_file(),
+    fn cwd_moved_out(&self, pwd: &Path, cwd: &Path) -> Option<PathBuf> {
+        sandbox::cwd_moved_out(pwd, cwd, &self.state)
     }
-}
 
-/// Returns true if only the user and the system decide that a directory is a project: they own it
-/// and the marks in it, and not everybody may write it. The nearest one for which this is false
-/// ends the search, since what is above is no longer the user's choice.
-fn is_own(directory: &Path) -> bool {
-    let user = rustix::process::geteuid().as_raw();
-    let is_ours = |owner: u32| owner == user || owner == 0;
-    let Ok(found) = directory.metadata() else { return false };
-    let is_sticky = found.mode() & 0o1000 != 0;
-    let is_shared = found.mode() & 0o002 != 0 && (is_sticky || found.uid() != user);
-    let mut marks = MARKERS.iter().chain([&REPOSITORY]);
-    let is_foreign = |marker: &&str| {
-        directory.join(marker).symlink_metadata().is_ok_and(|mark| !is_ours(mark.uid()))
-    };
-    is_ours(found.uid()) && !is_shared && !marks.any(is_foreign)
-}
-
-fn real(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+    fn secrets_around(&self, path: &Path) -> Option<PathBuf> {
+        self.home.and_then(|home| sandbox::secrets_around(path, home))
+    }
 }
 
 #[cfg(test)]
@@ -255,7 +97,7 @@ mod tests {
     #[test]
     fn directory_named_like_a_marker_file_is_no_marker() {
         let tree = tree();
-        for name in MARKERS.iter().filter(|name| **name != OWN) {
+        for name in ["pyproject.toml", "setup.py", "Cargo.toml", "package.json", "go.mod"] {
             fs::create_dir_all(tree.path().join("home/bare").join(name).join("x")).unwrap();
         }
         assert_eq!(find(tree.path(), "home/bare/x", &[]), Ok("home/bare/x".into()));

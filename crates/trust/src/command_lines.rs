@@ -15,7 +15,6 @@ const ARGUMENTS: &[&str] = &["args", "arguments", "argv"];
 
 pub(crate) struct CommandLine {
     pub(crate) shown: String,
-    /// None for an address or a grant.
     pub(crate) start: Option<Start>,
 }
 
@@ -59,7 +58,6 @@ pub(crate) fn command_lines(path: &str, bytes: &[u8], program: &Program) -> Vec<
     lines
 }
 
-/// The grants and commands of a skill or slash command.
 fn in_markdown(text: &str) -> Vec<CommandLine> {
     let head = text.strip_prefix("---").and_then(|rest| Some(rest.split_once("\n---")?.0));
     let head = head.and_then(|head| yaml::value(head).ok());

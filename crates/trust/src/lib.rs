@@ -8,6 +8,7 @@ mod command_lines;
 pub mod process_check;
 pub mod program;
 pub mod project;
+pub mod project_root;
 pub mod review;
 mod snapshot;
 pub mod store;

@@ -64,11 +64,9 @@ impl Trusted {
 /// them refuse the calls that they guarded.
 #[derive(Clone, Debug, Default)]
 pub struct Stale {
-    /// The files that changed, from the project's root.
     changed: Vec<String>,
     /// The trusted files that define hooks, with the bytes that were trusted.
     hooks: BTreeMap<PathBuf, Vec<u8>>,
-    /// Plugins whose hooks guarded calls.
     guards: Vec<PluginGuard>,
 }
 
@@ -90,14 +88,12 @@ impl Stale {
         files.filter(|(path, _)| path.to_string_lossy().ends_with(ending)).collect()
     }
 
-    /// Refuse the calls that plugins guarded.
     pub fn plugin_guards(&self) -> impl Iterator<Item = Arc<dyn Hook>> {
         let guard =
             |(plugin, point): &PluginGuard| ChangedGuard::new(plugin, point, &self.reason());
         self.guards.iter().map(move |it| Arc::new(guard(it)) as Arc<dyn Hook>)
     }
 
-    /// The reason for which its hooks refuse.
     fn reason(&self) -> String {
         format!("{} changed since you trusted this project; {HINT}", listed(&self.changed))
     }

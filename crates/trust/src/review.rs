@@ -32,7 +32,6 @@ pub struct Review {
     held_back: Vec<String>,
     commands: Vec<(String, String)>,
     uncovered: Vec<(String, String)>,
-    /// The last decision, and the changes since.
     past: Option<(Record, Vec<Change>)>,
 }
 
@@ -62,7 +61,6 @@ impl Review {
         is_trusted || !self.snapshot.entries.is_empty()
     }
 
-    /// Returns true if the files are still those that are shown.
     pub fn is_current(&self) -> bool {
         self.store.snapshot(&self.root).is_ok_and(|now| now.hash == self.snapshot.hash)
     }

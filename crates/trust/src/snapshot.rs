@@ -18,7 +18,6 @@ const MAX_FILES: usize = 5_000;
 const MAX_BYTES: u64 = 64 << 20;
 const MAX_DEPTH: usize = 32;
 
-/// A file without its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CoveredFile {
     pub(crate) path: String,
@@ -41,7 +40,6 @@ pub(crate) struct Entry {
     pub(crate) part: CoveredFile,
     pub(crate) mode: u32,
     pub(crate) hash: String,
-    /// The target of a symlink.
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -58,7 +56,6 @@ impl CoveredFile {
     }
 }
 
-/// Lists the surface files without opening one.
 pub(crate) fn parts(root: &Path) -> Result<Vec<CoveredFile>, String> {
     let mut parts = Vec::new();
     for place in surfaces::places() {

@@ -11,15 +11,12 @@ use serde::{Deserialize, Serialize};
 use crate::program::Program;
 use crate::snapshot::{Entry, Kind, Snapshot};
 
-/// Larger files are not copied.
 const MAX_COPY: usize = 1 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// The real path of the workspace.
     pub path: PathBuf,
     pub decision: Decision,
-    /// The hash of the bytes that were decided on.
     pub hash: String,
     pub at: Timestamp,
 }
@@ -63,7 +60,6 @@ impl Decision {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct KnownFile {
-    /// From the project's root.
     pub(crate) path: String,
     pub(crate) mode: u32,
     pub(crate) hash: String,

@@ -24,10 +24,8 @@ pub(crate) enum Effect {
 /// A file that a command line names as its program or script.
 pub(crate) static NAMED: Surface = surface("", "be run by the commands below", Effect::Runs);
 
-/// A symlink in the path of a surface.
 pub(crate) static LINK: Surface = surface("", "lead elsewhere", Effect::Inert);
 
-/// All surfaces; the first that matches a file applies.
 const SURFACES: &[Surface] = &[
     surface(".brynhild/config.yaml", "change settings", Effect::Sets),
     surface(".env", "change settings", Effect::Sets),
