@@ -60,12 +60,15 @@ impl Session<'_> {
     /// Records the result of the user's last command, for the model to read.
     pub(super) async fn record_user_command(&mut self, run: &RunContext) -> Result<(), Problem> {
         let mut commands = UserCommands::default();
-        match &self.view.kept {
-            Some(kept) => kept.iter().for_each(|event| commands.take(&event.kind)),
-            None => {
-                let events = run.store()?.read(&self.opened.id)?.events;
-                events.iter().for_each(|event| commands.take(&event.kind));
-            }
+        let stored;
+        let events = if let Some(kept) = &self.view.kept {
+            kept
+        } else {
+            stored = run.store()?.read(&self.opened.id)?.events;
+            &stored
+        };
+        for event in events {
+            commands.take(&event.kind);
         }
         match commands.results.pop() {
             Some(result) => self.record(result).await,
