@@ -36,7 +36,7 @@ pub(crate) enum Shortened {
 }
 
 pub(crate) async fn tell_refusal(journal: &mut Journal, why: &str) -> Logged {
-    journal.warn(format!("the history is not shortened, because of hook {why}")).await
+    journal.warn(format!("not compacted, because of hook {why}")).await
 }
 
 pub(crate) async fn run(
@@ -49,7 +49,7 @@ pub(crate) async fn run(
         Shortened::Done => {}
         Shortened::Refused(why) => tell_refusal(journal, &why).await?,
         Shortened::Nothing => {
-            journal.warn("the history is short: there is nothing to compact").await?;
+            journal.warn("nothing to compact: the conversation is short").await?;
         }
     }
     Ok(Outcome::Answered { stop_reason: StopReason::Compacted })
@@ -196,7 +196,7 @@ fn abridged(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{head}\n[... {missing} bytes are left out here ...]\n{tail}"))
 }
 
-/// The number of last messages that stay: about a third. The first is no result, which needs its call.
+/// The number of last messages that stay: about a third. The first is not a result, which needs its call.
 fn kept(entries: &[Arc<Entry>]) -> usize {
     let all: usize = entries.iter().map(|entry| length(&entry.message)).sum();
     let most = MAX_KEPT.min(all / 3);
@@ -295,7 +295,7 @@ fn shortened(entry: &Arc<Entry>, most: usize) -> Arc<Entry> {
 }
 
 fn failed(error: &str) -> Outcome {
-    let hint = Some("the history is as it was; try again, or `/clear` it".to_owned());
+    let hint = Some("the conversation is unchanged; try again, or use `/clear`".to_owned());
     Outcome::Failed { error: error.to_owned(), hint }
 }
 

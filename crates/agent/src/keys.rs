@@ -324,8 +324,8 @@ mod tests {
     #[test]
     fn key_split_between_pieces_is_redacted() {
         let keys = keys();
-        let text = format!("é sk-Zx is no key, {KEY} is, and so is {KEY}");
-        let wanted = "é sk-Zx is no key, [redacted] is, and so is [redacted]";
+        let text = format!("é sk-Zx is not a key, {KEY} is, and so is {KEY}");
+        let wanted = "é sk-Zx is not a key, [redacted] is, and so is [redacted]";
         for size in 1..=text.len() {
             let mut held = KeyRedactor::new(&keys);
             let mut out: Vec<u8> =

@@ -59,7 +59,7 @@ fn replaced(prompt: &str, lines: &[PromptLine], outputs: &[(CallOutcome, ToolOut
 }
 
 fn unsent(path: &str, output: &ToolOutput) -> String {
-    let why = output.error.as_deref().unwrap_or("it is no PNG, JPEG, GIF or WebP image");
+    let why = output.error.as_deref().unwrap_or("it is not a PNG, JPEG, GIF or WebP image");
     format!("[image {path} not sent: {why}]")
 }
 

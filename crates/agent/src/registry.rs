@@ -128,7 +128,7 @@ impl Registry {
         let source = entry.tool.spec().source.clone();
         Some(format!(
             "the input schema of {name} ({source}) is broken: {error}; only required parameters \
-             are checked until it is mended"
+             are checked until it is fixed"
         ))
     }
 

@@ -152,7 +152,7 @@ pub(crate) async fn ask(
         audience.restart(&teller, &draft).await;
         attempt += 1;
         let text = format!(
-            "{error}; trying again in {:.1} s (attempt {attempt} of {})",
+            "{error}; retrying in {:.1} s (attempt {attempt} of {})",
             wait.as_secs_f64(),
             retry.attempts(error.kind)
         );

@@ -445,7 +445,7 @@ async fn consult(
     }
     if judgment.ruling.decision == Decision::Ask && context.settings.questions == Questions::Refused
     {
-        let why = "it needs approval, and this agent asks nobody".to_owned();
+        let why = "it needs approval, and this agent cannot ask".to_owned();
         let doubt = Doubt { origin: "permissionMode".to_owned(), why };
         tightened(&mut judgment.ruling, Decision::Deny, &call.name, doubt);
     }

@@ -105,7 +105,7 @@ impl Transcript {
                 }
             }
             EventKind::ToolFinished { call, name, outcome, output, content, .. } => {
-                // A call that no reply made (`tools exec`) is no part of the model's history.
+                // A call that no reply made (`tools exec`) is not a part of the model's history.
                 let is_of_reply = self.open_calls.remove(call);
                 if is_of_reply {
                     if let Some(lasting) = output.lasting().filter(|_| output.success) {

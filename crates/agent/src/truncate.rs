@@ -27,7 +27,7 @@ pub(crate) fn truncate(content: String, call: &CallId, spill: &Path) -> Shown {
             let path = path.display();
             format!("The whole output is in {path}; read it with an offset and a limit.")
         }
-        Err(error) => format!("The whole output could not be kept: {error}."),
+        Err(error) => format!("The whole output could not be saved: {error}."),
     };
     let first = &content[..start_of(&content, LIMIT * 3 / 5)];
     let last = &content[start_of(&content, content.chars().count() - LIMIT * 2 / 5)..];

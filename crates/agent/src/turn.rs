@@ -36,7 +36,7 @@ const HOLDS: u32 = 8;
 const ANNOUNCED: &str = "Your last reply ends by saying what you will do. If it is to be done now, \
                          call the tool; if that was your answer, or nothing is left to do, say so.";
 const IDLED: &str = "You replied several times in a row without using a tool, and the work is not \
-                     done. Use a tool to go on with it, or say what keeps you from that.";
+                     done. Use a tool to go on with it, or say what stops you.";
 
 struct Turn<'a> {
     context: TurnContext<'a>,
@@ -178,8 +178,7 @@ impl Turn<'_> {
             return Ok(Some(Outcome::Cancelled));
         }
         if self.holds == HOLDS {
-            let text =
-                format!("hooks kept the turn from ending {HOLDS} times; it ends all the same");
+            let text = format!("hooks kept the turn from ending {HOLDS} times; it ends anyway");
             journal.warn(text).await?;
             return Ok(outcome);
         }
@@ -207,7 +206,7 @@ impl Turn<'_> {
                     journal.notice_about(topic, Level::Warning, text, None).await?;
                 }
                 Words::Skipped => {
-                    let text = "a message was not sent: a hook took it".to_owned();
+                    let text = "a message was not sent: a hook blocked it".to_owned();
                     let topic = NoticeTopic::MessageUnsent;
                     journal.notice_about(topic, Level::Info, text, None).await?;
                 }
@@ -299,7 +298,7 @@ impl Turn<'_> {
                 draft.reply.parts.push(Part::Call(call));
                 Ok((policy == Recovery::Confirm).then(|| Doubt {
                     origin: "recovery".to_owned(),
-                    why: "the model wrote this call down and did not make it".to_owned(),
+                    why: "the model wrote this call as text and did not make it".to_owned(),
                 }))
             }
         }
@@ -473,10 +472,10 @@ async fn nudge(journal: &mut Journal, said: ReplyContent) -> Logged {
 }
 
 async fn suggest(journal: &mut Journal, what: &str) -> Logged {
-    journal.warn(format!("the model goes in circles: {what}")).await?;
+    journal.warn(format!("the model is repeating itself: {what}")).await?;
     let text = format!(
-        "You are going in circles: {what}. Doing it again gives the same. Try something else, or \
-         say what keeps you from going on."
+        "You are repeating yourself: {what}. Doing it again gives the same. Try something else, or \
+         say what stops you."
     );
     advise(journal, "repetition", text).await
 }
@@ -492,7 +491,7 @@ async fn warn_of_silence(journal: &mut Journal, said: ReplyContent) -> Logged {
 
 const DECLINED: (&str, &str) = (
     "the provider declined to answer, or ended the answer early",
-    "say it in other words, or choose another model",
+    "rephrase it, or choose another model",
 );
 
 async fn warn_of_cut(journal: &mut Journal, ending: &Outcome) -> Logged {

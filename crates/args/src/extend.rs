@@ -168,10 +168,10 @@ pub struct GrantArgs {
 pub const PLUGIN_KINDS: [(&str, &str); 11] = [
     ("tool", "A tool in Python"),
     ("hook", "A hook that checks calls before they run"),
-    ("command", "A command that is typed after `/`"),
-    ("skill", "A skill, which the model reads if a task needs it"),
+    ("command", "A slash command"),
+    ("skill", "A skill that the model reads when a task needs it"),
     ("provider", "A model provider in Python"),
-    ("agent", "An agent that the model hands work to, as a plugin for Claude Code"),
+    ("agent", "A sub-agent, as a plugin for Claude Code"),
     ("chibi", "An executable for chibi, in any language"),
     ("lmao", "A `tool.py` for LMAO"),
     ("role", "A role for InitRunner, with its own tools"),

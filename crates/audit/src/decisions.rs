@@ -100,7 +100,7 @@ impl Audit {
             for (index, line) in lines.filter(|(_, line)| !line.trim_ascii().is_empty()) {
                 let place = format!("{shown}:{}", index + 1);
                 let Ok(entry) = serde_json::from_slice::<Entry>(line) else {
-                    problems.push(format!("{place}: this is no entry"));
+                    problems.push(format!("{place}: this is not an entry"));
                     before = hash_of(line);
                     continue;
                 };
@@ -232,7 +232,7 @@ mod tests {
         assert!(problems(&text.replace("two", "2wo")).contains("audit.jsonl:2: it was changed"));
         let without = format!("{}\n{}\n", lines[0], lines[2]);
         assert!(problems(&without).contains("audit.jsonl:2: what stood before it"));
-        assert!(problems(&format!("{text}torn")).contains("audit.jsonl:4: this is no entry"));
+        assert!(problems(&format!("{text}torn")).contains("audit.jsonl:4: this is not an entry"));
         audit.note("trusted", "four", None).unwrap();
         let (entries, found) = audit.read().unwrap();
         assert_eq!((entries.len(), found.len()), (4, 1));

@@ -115,7 +115,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
 }
 
 /// The command, or `chat` if there is none and the prompt is answered once. A word that looks like
-/// a misspelled command is no prompt.
+/// a misspelled command is not a prompt.
 fn prompt_command(
     command: Option<Command>,
     global: &Global,

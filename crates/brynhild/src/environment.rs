@@ -101,8 +101,8 @@ fn here(path: PathBuf) -> io::Result<PathBuf> {
         return Ok(path);
     }
     let text = format!(
-        "the directory that you stand in is not the one at {}: something else was put in its place; stop what \
-         does that, and enter the directory again",
+        "the working directory is no longer the directory at {}, which was replaced; \
+         enter the directory again",
         path.display()
     );
     Err(io::Error::other(text))
@@ -130,6 +130,6 @@ mod tests {
     fn pwd_of_another_directory_is_ignored() {
         let base = tempfile::tempdir().unwrap();
         let error = here(base.path().canonicalize().unwrap()).unwrap_err().to_string();
-        assert!(error.contains("something else was put in its place"), "{error}");
+        assert!(error.contains("was replaced"), "{error}");
     }
 }

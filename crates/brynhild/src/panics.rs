@@ -47,12 +47,11 @@ fn words(panic: &PanicHookInfo<'_>) -> String {
 }
 
 fn hint(session: Option<&SessionId>) -> String {
-    let fault = "this is a fault of Brynhild, which its makers would like to hear of";
+    let fault = "this is a bug in Brynhild; please report it";
     match session {
-        Some(id) => format!(
-            "session {id} holds what happened up to here, `brynhild chat --resume {id}` goes on \
-             with it; {fault}"
-        ),
+        Some(id) => {
+            format!("session {id} is saved; `brynhild --resume {id}` continues it; {fault}")
+        }
         None => fault.to_owned(),
     }
 }

@@ -150,7 +150,7 @@ impl Checker<'_> {
 
     fn near_miss(&mut self, node: &Node, name: &str, known: impl Iterator<Item = &'static str>) {
         if let Some(likely) = closest(name, known) {
-            let text = format!("`{}` looks like a typing error", shown_path(&self.path));
+            let text = format!("`{}` looks like a typo", shown_path(&self.path));
             self.report.warn(&node.place, text, Some(format!("did you mean `{likely}`?")));
         }
     }

@@ -43,7 +43,7 @@ pub(crate) fn leads_out(path: &Path, project: &Path) -> Option<String> {
     let real = (!real.starts_with(root)).then_some(real)?;
     let real = visible(&real.to_string_lossy()).into_owned();
     Some(format!(
-        "it is a link that leads out of the project, to {real}, and is not followed; put a copy in its place"
+        "it is a symlink to a file outside the project, {real}, and is not followed; put a copy in its place"
     ))
 }
 

@@ -59,13 +59,13 @@ impl OnMistake {
     /// The reason for skipping a layer, for the user. None if a mistake in it stops the program.
     fn reason_to_skip(self, layer: Layer, author: Author) -> Option<&'static str> {
         match self {
-            Self::SkipLayer => Some("left out because of `--safe`"),
+            Self::SkipLayer => Some("ignored because of `--safe`"),
             Self::SkipUserFile if layer == Layer::User => Some(
-                "this conversation is read-only, as with `--safe`, because rules that deny may \
-                 stand in a file that cannot be used; repair the file or move it away",
+                "this conversation is read-only, as with `--safe`, because a file that may \
+                 contain deny rules cannot be used; repair or move the file",
             ),
             Self::SkipProjectFiles if author == Author::Project => {
-                Some("left out, since this command needs nothing of it")
+                Some("ignored: this command does not need it")
             }
             Self::SkipUserFile | Self::SkipProjectFiles | Self::Stop => None,
         }

@@ -148,7 +148,7 @@ impl Restriction<'_> {
             return;
         }
         let text = format!("`{}` is this project's choice", self.shown(node));
-        let hint = "a variable or flag of yours beats it; nothing is said where it is trusted";
+        let hint = "your own variable or flag overrides it; trust the project to hide this message";
         self.report.warn(&node.place, text, Some(hint.into()));
     }
 

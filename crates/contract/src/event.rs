@@ -320,7 +320,7 @@ pub enum Answer {
     Once,
     /// This and calls like it, until the session ends.
     Session,
-    /// This and calls like it, in this project from here on.
+    /// This and calls like it, for this project.
     Project,
     /// This and calls like it, everywhere from here on.
     Always,
@@ -417,12 +417,12 @@ pub enum Input {
         call: CallId,
         answer: Answer,
     },
-    /// Shorten what the model sees of the history.
+    /// Compact the conversation.
     Compact {
         /// Content that the summary must keep.
         instructions: Option<String>,
     },
-    /// Begin again with an empty history; the log keeps it.
+    /// Clear the conversation; the log keeps it.
     Clear,
     /// Give tools more or less freedom from here on.
     Mode(Mode),

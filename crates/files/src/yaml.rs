@@ -180,7 +180,7 @@ impl<'a> Loader<'a> {
 
     fn alias(&mut self, anchor: usize, span: Span) -> Result<Tree, Malformed> {
         let Some(mut node) = self.anchors.get(&anchor).cloned() else {
-            return Err(Malformed::at(span.start, "an alias stands inside its own anchor"));
+            return Err(Malformed::at(span.start, "an alias is inside its own anchor"));
         };
         self.count(size(&node), span)?;
         node.place.line = span.start.line();
@@ -225,7 +225,7 @@ impl<'a> Loader<'a> {
             }
             let is_new = names.insert(name.clone());
             if !is_new && !self.options.repeated_keys {
-                return Err(Malformed::at(span.start, format!("the key {name} stands here twice")));
+                return Err(Malformed::at(span.start, format!("duplicate key {name}")));
             }
             entries.push((name.into_owned(), value));
         }

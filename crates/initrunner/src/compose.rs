@@ -146,7 +146,7 @@ fn group(path: &Path, files: &[PathBuf]) -> ComposedReading {
     }
 }
 
-/// The keys of a document in the flat shape; none if it is no document of several agents.
+/// The keys of a document in the flat shape; none if it is not a document of several agents.
 fn flat(document: &Map<String, Value>, fields: &mut Fields) -> Option<Map<String, Value>> {
     if role::is_enveloped(document) {
         return envelope::flattened(document, fields);

@@ -143,7 +143,7 @@ impl DocumentStore {
     ) -> Result<Vec<(Chunk, f64)>, String> {
         let source = query.source.as_deref();
         let glob = source.map(|source| GlobBuilder::new(source).build()).transpose();
-        let glob = glob.map_err(|error| format!("Error: source is no glob: {error}"))?;
+        let glob = glob.map_err(|error| format!("Error: source is not a glob: {error}"))?;
         let glob = glob.map(|glob| glob.compile_matcher());
         let is_wanted = |chunk: &Chunk| {
             source == Some(chunk.source.as_str())

@@ -68,7 +68,7 @@ impl Embedder {
                 return Err(format!("{variable} is not set"));
             }
             let value = HeaderValue::from_str(&format!("Bearer {key}"));
-            let mut value = value.map_err(|_| format!("{variable} is no key"))?;
+            let mut value = value.map_err(|_| format!("{variable} is not a key"))?;
             value.set_sensitive(true);
             headers.insert(AUTHORIZATION, value);
         }

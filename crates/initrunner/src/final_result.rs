@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 pub const NAME: &str = "final_result";
 
-/// Where an answer stands that is no object itself.
+/// Where an answer stands that is not an object itself.
 const WRAPPED: &str = "response";
 
 pub struct FinalResult {

@@ -221,7 +221,7 @@ impl MemoryStore {
     /// Adds exported memories under new ids; all of them, or none if one is wrong. Blank ones are
     /// skipped. Returns how many were added.
     pub fn import(&self, records: &Value) -> Result<usize, String> {
-        let records = records.as_array().ok_or("it is no JSON array of memories")?;
+        let records = records.as_array().ok_or("it is not JSON array of memories")?;
         let records = records.iter().enumerate().map(|(index, record)| {
             ImportedMemory::read(record).map_err(|what| format!("record {index}: {what}"))
         });
@@ -370,7 +370,7 @@ struct ImportedMemory {
 
 impl ImportedMemory {
     fn read(record: &Value) -> Result<Self, String> {
-        let record: &Map<String, Value> = record.as_object().ok_or("it is no object")?;
+        let record: &Map<String, Value> = record.as_object().ok_or("it is not an object")?;
         let text = |key: &str| match record.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -379,7 +379,7 @@ impl ImportedMemory {
         let created_at = text("created_at")?;
         if created_at.as_ref().is_some_and(|it| it.parse::<jiff::Timestamp>().is_err()) {
             return Err(String::from(
-                "`created_at` is no time with an offset, as in 2026-01-31T09:00:00Z",
+                "`created_at` is not a time with an offset, as in 2026-01-31T09:00:00Z",
             ));
         }
         Ok(Self {

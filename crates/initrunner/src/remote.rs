@@ -121,7 +121,7 @@ impl RemoteAgent {
             return Err(Failure::Status(reply.status, reply.text));
         }
         serde_json::from_str(&reply.text)
-            .map_err(|error| Failure::Other(format!("its answer is no JSON: {error}")))
+            .map_err(|error| Failure::Other(format!("its answer is not JSON: {error}")))
     }
 
     /// The text for the model about a failed request.

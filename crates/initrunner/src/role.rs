@@ -193,7 +193,7 @@ pub fn read(file: &Path) -> Reading {
 pub(crate) fn document(file: &Path) -> Result<Map<String, Value>, String> {
     match yaml::value(&read_text(file)?) {
         Ok(Value::Object(document)) => Ok(document),
-        Ok(_) => Err(String::from("the file is no mapping of keys")),
+        Ok(_) => Err(String::from("the file is not a mapping of keys")),
         Err(error) => Err(format!("line {}: {}", error.line, error.message)),
     }
 }

@@ -12,9 +12,9 @@ pub(crate) fn check(prompt: &str, schema: Option<&Value>) -> Result<(), String> 
     let used = names(prompt);
     let Some(schema) = schema else {
         return match used.first() {
-            Some(name) => {
-                Err(format!("`{{{{{name}}}}}` stands in the prompt, and there is no schema for it"))
-            }
+            Some(name) => Err(format!(
+                "`{{{{{name}}}}}` is used in the prompt, but there is no schema for it"
+            )),
             None => Ok(()),
         };
     };
@@ -24,11 +24,13 @@ pub(crate) fn check(prompt: &str, schema: Option<&Value>) -> Result<(), String> 
     for (name, property) in properties {
         let kind = property.get("type").and_then(Value::as_str).unwrap_or("string");
         if !["string", "integer", "number", "boolean"].contains(&kind) {
-            return Err(format!("`{name}` is no text, number or truth value"));
+            return Err(format!("`{name}` is not text, number or truth value"));
         }
     }
     match used.iter().find(|name| !properties.contains_key(**name)) {
-        Some(name) => Err(format!("`{{{{{name}}}}}` stands in the prompt and not in the schema")),
+        Some(name) => {
+            Err(format!("`{{{{{name}}}}}` is used in the prompt but is not in the schema"))
+        }
         None => Ok(()),
     }
 }
@@ -77,7 +79,7 @@ fn checked(name: &str, property: &Value, text: &str) -> Result<String, String> {
         _ => true,
     };
     if !fits {
-        return Err(format!("variable `{name}` is no {kind}: {text:?}"));
+        return Err(format!("variable `{name}` is not a valid {kind}: {text:?}"));
     }
     let among = property.get("enum").and_then(Value::as_array);
     if among.is_some_and(|among| !among.iter().any(|it| scalar_text(it) == text)) {
@@ -150,7 +152,7 @@ mod tests {
             filled("{{n}}", Some(&schema), &map(given), &map(&[])).unwrap_err()
         };
         assert!(said(&[]).contains("`--var n=VALUE`"));
-        assert!(said(&[("n", "x")]).contains("is no integer"));
+        assert!(said(&[("n", "x")]).contains("is not a valid integer"));
         assert!(said(&[("m", "1"), ("n", "1")]).contains("no variable `m`"));
         assert!(check("{{x}}", None).unwrap_err().contains("no schema"));
         assert!(check("{{x}}", Some(&schema)).unwrap_err().contains("not in the schema"));

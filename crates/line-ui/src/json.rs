@@ -85,7 +85,9 @@ fn answer(verdict: &Verdict, prompt: &Value) -> Value {
             add("limit", Some(json!(limit)));
             add("limit_value", Some(value.clone()));
         }
-        Some(Outcome::Stuck { why }) => errors.push(format!("the model goes in circles: {why}")),
+        Some(Outcome::Stuck { why }) => {
+            errors.push(format!("the model is repeating itself: {why}"))
+        }
         _ => {}
     }
     match errors.as_slice() {

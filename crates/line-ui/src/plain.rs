@@ -45,7 +45,7 @@ pub trait Layout {
     /// The output of a program without control sequences.
     fn printed(&self, text: &str) -> String;
     fn clipped(&self, text: &str, columns: usize) -> String;
-    /// A whole answer, for an output that is no terminal.
+    /// A whole answer, for an output that is not a terminal.
     fn escaped(&self, answer: &str) -> String;
 }
 
@@ -176,7 +176,7 @@ impl Plain {
             Piece::Call { name } => self.relabel(&format!("writing a call of {name}")),
             Piece::Restart => {
                 self.settle()?;
-                self.activity(&paint(self.palette.caution, "(the reply broke off; asking again)"))?;
+                self.activity(&paint(self.palette.caution, "(the reply was cut off; retrying)"))?;
             }
         }
         Ok(())
@@ -375,7 +375,7 @@ impl View for Plain {
                     && let Some(reason) = ruling.deciding()
                 {
                     let (origin, why) = (&reason.origin, &reason.why);
-                    let text = format!("{name} did not run, because of {origin}: {why}");
+                    let text = format!("{name} was blocked by {origin}: {why}");
                     self.notice(Level::Warning, &text, None)?;
                 }
                 self.wait_for(format!("running {name}"));
@@ -398,7 +398,7 @@ impl View for Plain {
             }
             EventKind::Compacted { dropped, kept, .. } => {
                 let text =
-                    format!("the history was shortened: {dropped} messages dropped, {kept} kept");
+                    format!("Conversation compacted: {dropped} messages dropped, {kept} kept");
                 self.notice(Level::Warning, &text, None)?;
             }
             _ => {}
@@ -489,19 +489,19 @@ impl View for Plain {
             Some(Outcome::Limited { told, .. }) => {
                 let text = format!("stopped: a limit was reached: {told}");
                 let hint = if self.options.is_saved {
-                    "`brynhild chat --continue \"continue\"` goes on, or raise it"
+                    "raise it, or run `brynhild chat --continue \"continue\"`"
                 } else {
                     "raise it"
                 };
                 self.notice(Level::Error, &text, Some(hint))?;
             }
             Some(Outcome::Stuck { why }) => {
-                let text = format!("stopped: the model goes in circles: {why}");
+                let text = format!("stopped: the model is repeating itself: {why}");
                 self.notice(Level::Error, &text, Some("say what it should do instead"))?;
             }
             Some(Outcome::Cancelled) => {
                 let text = if self.options.is_saved {
-                    "interrupted; the session is kept"
+                    "interrupted; the session is saved"
                 } else {
                     "interrupted"
                 };
@@ -535,7 +535,7 @@ fn summary(call: &ToolCall) -> String {
     one_line(&format!("{}({})", call.name, args.join(", ")))
 }
 
-/// Columns and rows of standard output; 80x24 if it is no terminal.
+/// Columns and rows of standard output; 80x24 if it is not a terminal.
 pub fn terminal_size() -> (usize, usize) {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
     let or =

@@ -105,11 +105,11 @@ pub async fn show(
             }
             typed = steering::next(steering.as_deref_mut()) => match typed? {
                 Typed::Words(words) => {
-                    view.heard(&words, "the model is told at its next step")?;
+                    view.heard(&words, "the model sees this at its next step")?;
                     let _ = conversation.inputs.send(Input::Ready(true)).await;
                 }
                 Typed::Command(words) => {
-                    view.heard(&words, "commands wait for the end of the turn; Ctrl+C ends it")?;
+                    view.heard(&words, "commands run after the turn; Ctrl+C interrupts it")?;
                 }
             },
             () = tokio::time::sleep(TICK), if is_moving => is_moving = view.tick()?,

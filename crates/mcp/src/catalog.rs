@@ -1,6 +1,6 @@
 //! The catalog of a server: its tools, prompts and instructions as the user last agreed to them. It is
 //! cached in a file that every start reads. The hashes that tell a changed catalog are pinned
-//! elsewhere, so a lost cache is no consent.
+//! elsewhere, so a lost cache is not a consent.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -135,16 +135,16 @@ impl Change {
         let (sentence, text) = match self {
             Self::Added(tool) => ("offers this tool since you agreed to its list:", shown(tool)),
             Self::Altered { was, is } => (
-                "has changed this tool since you agreed to it:",
+                "has changed this tool since you accepted it:",
                 difference(&shown(was), &shown(is)),
             ),
             Self::Reworded(tool) => (
-                "has changed this tool since you agreed to it. What it said then is lost; it says \
-                 now:",
+                "has changed this tool since you accepted it. The old description is lost; the new \
+                 one:",
                 shown(tool),
             ),
             Self::Instructions { was, is } => (
-                "tells the model something else since you agreed to it:",
+                "tells the model something else since you accepted it:",
                 difference(&format!("{was}\n"), &format!("{is}\n")),
             ),
         };

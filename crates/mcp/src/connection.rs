@@ -176,7 +176,7 @@ impl Connection {
             // A call names a tool, so that the server alone knows which of two it would run.
             if entries.iter().any(|known| known.name == tool.name) {
                 let name = visible(&tool.name);
-                self.warn(&format!("it lists two tools `{name}`; the first one counts"));
+                self.warn(&format!("it lists two tools `{name}`; the first one is used"));
             } else {
                 entries.push(tool);
             }
@@ -225,7 +225,7 @@ impl Connection {
     }
 
     /// Subscribes to the changes of a resource.
-    #[expect(deprecated, reason = "the servers at hand know no other way")]
+    #[expect(deprecated, reason = "no other method is supported")]
     pub(crate) async fn subscribe(&self, uri: &str) -> Result<(), Failure> {
         let done = self.service.subscribe(SubscribeRequestParams::new(uri)).await;
         done.map_err(|error| self.request_failure(&format!("watch `{uri}`"), &error))
@@ -358,7 +358,7 @@ impl Connection {
 
     /// The failure of a call whose result cannot be read.
     fn invalid_result(&self, tool: &str) -> Failure {
-        let why = "with something that is no result; the tool may have run";
+        let why = "with something that is not a result; the tool may have run";
         Failure::of(&self.server, format!("answered the call of `{tool}` {why}"))
     }
 
@@ -393,7 +393,7 @@ impl Connection {
         };
         let said = launch::quoted_stderr(&process.stderr());
         let how = launch::exit_text(exit);
-        let hint = format!("it is started again at the next call; {}", advice(&self.server, ""));
+        let hint = format!("it restarts at the next call; {}", advice(&self.server, ""));
         let sentence = format!("ended ({how}) and did not {what}{said}");
         Failure::of(&self.server, sentence).hinted(hint)
     }

@@ -67,7 +67,7 @@ impl LaunchSettings {
         let wide = granted.find(|path| path != workspace && workspace.starts_with(path))?;
         let wide = wide.display();
         Some(format!(
-            "{wide} is granted for writing, but the project lies in it: only the project is open"
+            "{wide} is granted for writing, but contains the project: only the project is writable"
         ))
     }
 }

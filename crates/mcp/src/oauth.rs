@@ -188,7 +188,7 @@ pub async fn sign_in(
     show(page);
     let returned = tokio::time::timeout(SIGN_IN_TIMEOUT, browser::returned(&listener))
         .await
-        .map_err(|_| Failure::new(format!("nobody signed in to {url} within five minutes")))?
+        .map_err(|_| Failure::new(format!("no login to {url} within five minutes")))?
         .map_err(broken)?;
     let back = format!("http://127.0.0.1:{port}{returned}");
     session.handle_callback_url(&back).await.map_err(wrong)?;

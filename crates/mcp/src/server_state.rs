@@ -143,8 +143,7 @@ impl ServerState {
     pub(crate) fn note_wait(&self, waited: Duration) {
         if self.is_starting() && self.approvals().catalog.is_none() {
             let name = &self.server.name;
-            let message =
-                format!("MCP server `{name}` did not say what it offers within {waited:?}");
+            let message = format!("MCP server `{name}` did not list its tools within {waited:?}");
             self.note_failure(CatalogFailure { message, at: 0 });
         }
     }
@@ -222,7 +221,7 @@ impl ServerState {
         let (connection, catalog) = started.unwrap_or_else(|_| {
             let (timeout, text) = (self.server.start_timeout, stderr.text());
             let quoted = launch::quoted_stderr(&text);
-            let sentence = format!("did not say what it offers within {timeout:?}{quoted}");
+            let sentence = format!("did not list its tools within {timeout:?}{quoted}");
             Err(Failure::of(&self.server, sentence).hinted(launch::advice(&self.server, &text)))
         })?;
         self.reconcile(catalog);
@@ -256,7 +255,7 @@ impl ServerState {
             self.is_stale.store(true, Ordering::Relaxed);
         }
         if let Err(failure) = self.refetch(connection).await {
-            self.warn(&format!("it cannot be asked what it offers: {}", failure.with_hint()));
+            self.warn(&format!("its tools cannot be listed: {}", failure.with_hint()));
         }
     }
 
@@ -293,7 +292,7 @@ impl ServerState {
 
     fn write_cache(&self, catalog: &Catalog) {
         if let Err(error) = self.cache.write(catalog) {
-            self.warn(&format!("cannot keep what it offers: {error}"));
+            self.warn(&format!("cannot store its tools: {error}"));
         }
     }
 
@@ -318,7 +317,7 @@ impl ServerState {
 
     fn pin_files(&self, files: &Files) {
         if let Err(error) = self.pins.approve_files(files) {
-            self.warn(&format!("cannot keep what its program is: {error}"));
+            self.warn(&format!("cannot store its program: {error}"));
         }
     }
 }
@@ -342,7 +341,7 @@ impl ConnectionSlot {
         let rest = backoff.saturating_sub(failed_at.elapsed());
         if rest > MAX_CALL_WAIT {
             let (times, rest) = (self.failures, rest.as_secs());
-            let sentence = format!("failed {times} times; it is left alone for {rest} s");
+            let sentence = format!("failed {times} times; next attempt in {rest} s");
             let hint = format!("`brynhild mcp test {}` shows what is wrong", server.name);
             return Err(Failure::of(server, sentence).hinted(hint));
         }

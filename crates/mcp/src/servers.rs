@@ -299,7 +299,7 @@ impl Servers {
         let values = arguments.iter().map(|(name, value)| (name.clone(), value.as_str().into()));
         let given = prompts::fetch(&state, &entry, values.collect()).await?;
         serde_json::to_value(given.messages)
-            .map_err(|error| Failure::new(format!("the prompt `{name}` makes no sense: {error}")))
+            .map_err(|error| Failure::new(format!("the prompt `{name}` is invalid: {error}")))
     }
 
     /// Remembers the present offer. Returns true if it differs from the one before.

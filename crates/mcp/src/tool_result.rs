@@ -53,7 +53,7 @@ fn picture(block: &ContentBlock) -> Option<Display> {
     }
 }
 
-/// A result with content of unknown kinds, which is named. None if it is no result of a call.
+/// A result with content of unknown kinds, which is named. None if it is not a result of a call.
 pub(crate) fn lenient(mut result: Value) -> Option<CallToolResult> {
     let content = result.get_mut("content")?.as_array_mut()?;
     for item in content {

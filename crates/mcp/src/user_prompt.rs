@@ -62,10 +62,8 @@ impl UserPrompt {
     pub(crate) async fn may_connect(&self, server: &str, host: &str) -> bool {
         let _turn = self.turn.lock().await;
         let _quiet = self.frontend.pause_animation();
-        let text = format!(
-            "{}\nThe role that names it came with a project that is not trusted.",
-            visible(host)
-        );
+        let text =
+            format!("{}\nThe role that names it belongs to an untrusted project.", visible(host));
         let heading = Heading { server: &visible(server), verb: "is at", text: &text };
         self.consent(&heading, "Reach it?", "Reach it").await
     }
@@ -110,7 +108,7 @@ impl UserPrompt {
                 fields.map_or(QuestionAnswer::Cancel, QuestionAnswer::Accept)
             }
             Wanted::Visit(url) => {
-                let text = format!("{message}\nIt wants you to open {}", visible(url));
+                let text = format!("{message}\nIt asks you to open {}", visible(url));
                 let heading = Heading { server: &server, verb: "asks", text: &text };
                 let label = "I have opened it, and agree";
                 if self.consent(&heading, "Did you open it, and agree?", label).await {
@@ -132,17 +130,17 @@ impl UserPrompt {
         }
         let _turn = self.turn.lock().await;
         let Some((provider, model)) = self.model.get() else {
-            return Err("declined: there is no model here that could write".to_owned());
+            return Err("declined: no model is available".to_owned());
         };
         let _quiet = self.frontend.pause_animation();
         if !self.auto_approves {
             if !self.frontend.has_terminal() && !self.frontend.is_full_screen() {
-                return Err("declined: nobody is there to agree to it".to_owned());
+                return Err("declined: there is no terminal to ask".to_owned());
             }
             let messages = request.messages.iter();
             let lines = messages.map(|(role, text)| format!("\n  {role}: {}", visible(text)));
             let text = lines.collect::<String>();
-            let verb = "wants the model to write, at your cost";
+            let verb = "asks for a model reply, at your cost";
             let heading = Heading { server: &visible(&request.server), verb, text: &text };
             if !self.consent(&heading, "Let it?", "Let it").await {
                 return Err("declined by the user".to_owned());

@@ -86,7 +86,8 @@ impl BenchReport {
             let _ = writeln!(notes, "x: times {command}");
         }
         for tool in self.tools.iter().filter(|it| it.compared_with.is_none()) {
-            let _ = writeln!(notes, "{}: no process of it was seen to compare with", tool.name);
+            let _ =
+                writeln!(notes, "{}: none of its processes was found for comparison", tool.name);
         }
         for (name, reason) in &self.skipped {
             let _ = writeln!(notes, "skipped {name}: {}", reason.replace('\n', "\n    "));

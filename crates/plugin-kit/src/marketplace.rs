@@ -106,7 +106,7 @@ impl Marketplace {
         let text = |key: &str| source.get(key).and_then(Value::as_str).map(str::to_owned);
         let reference = text("sha").or_else(|| text("ref"));
         let address = |url: String| {
-            if is_git_url(&url) { Ok(url) } else { Err(format!("{url:?} is no git address")) }
+            if is_git_url(&url) { Ok(url) } else { Err(format!("{url:?} is not a git address")) }
         };
         let missing = |key: &str| format!("`source.{key}` is missing");
         match text("source").as_deref() {

@@ -21,7 +21,7 @@ pub struct Template {
 pub enum NewError {
     #[error("{0:?} cannot be the name of a plugin")]
     Name(String),
-    #[error("{} exists already and was not changed", .0.display())]
+    #[error("{} already exists and was not changed", .0.display())]
     Exists(PathBuf),
     #[error("cannot write {}: {error}", .path.display())]
     Write { path: PathBuf, error: io::Error },

@@ -89,7 +89,7 @@ impl Workspace {
 
 impl Drop for Workspace {
     fn drop(&mut self) {
-        // A leftover in the temporary directory is no failure of a test.
+        // A leftover in the temporary directory is not a failure of a test.
         let _ = fs::remove_dir_all(&self.root);
     }
 }

@@ -215,7 +215,7 @@ impl Search<'_, '_> {
             }
         }
         let what =
-            format!("there is no `plugin.yaml`; the directory counts as the plugin `{name}`");
+            format!("there is no `plugin.yaml`; the directory is loaded as the plugin `{name}`");
         let hint = "write a `plugin.yaml` with `name` and `version`";
         self.found.notes.push(Problem::new(&root, what, hint));
         let skills: Vec<String> =

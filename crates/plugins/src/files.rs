@@ -51,13 +51,10 @@ impl Refusal {
         let (what, hint) = match self {
             Self::Missing => ("the file does not exist".into(), "check the path".into()),
             Self::Dangling => {
-                ("this symbolic link leads nowhere".into(), "mend the link or delete it".into())
+                ("this symlink is broken".into(), "mend the link or delete it".into())
             }
             Self::Outside(target) => (
-                format!(
-                    "this symbolic link leads outside, to {}, and is not followed",
-                    shown(target)
-                ),
+                format!("this symlink points outside, to {}, and is not followed", shown(target)),
                 "put a copy in the place of the link, or keep it in your own configuration".into(),
             ),
             Self::NotRegular => (

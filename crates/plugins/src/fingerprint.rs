@@ -123,7 +123,7 @@ impl Files {
         let mut left = MOST_BYTES as u64;
         for (path, found) in &self.found {
             name(hasher, path);
-            // What has grown meanwhile, or is no file any more, counts by what was seen of it.
+            // What has grown meanwhile, or is not a file any more, counts by what was seen of it.
             let bytes = (found.length <= left).then(|| files::start(path, MOST_BYTES).ok());
             match bytes.flatten() {
                 Some(bytes) => {

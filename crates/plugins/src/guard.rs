@@ -120,7 +120,7 @@ impl Guard {
 
 impl Permissions {
     fn read(value: &Value) -> Result<Self, String> {
-        let fields = value.as_object().ok_or("`permissions` is no mapping")?;
+        let fields = value.as_object().ok_or("`permissions` is not a mapping")?;
         let known = ["default", "allow", "deny"];
         if let Some(key) = fields.keys().find(|key| !known.contains(&key.as_str())) {
             return Err(format!(
@@ -128,7 +128,7 @@ impl Permissions {
             ));
         }
         let rules = |key: &str| -> Result<Vec<Rule>, String> {
-            let wrong = || format!("`permissions.{key}` is no list of rules");
+            let wrong = || format!("`permissions.{key}` is not a list of rules");
             match fields.get(key) {
                 None | Some(Value::Null) => Ok(Vec::new()),
                 Some(Value::Array(rules)) => {

@@ -112,7 +112,7 @@ impl Loaded {
 pub struct Listed {
     pub event: Event,
     pub name: String,
-    /// `command`, `script` or `prompt`; `broken` for what blocks because it makes no sense.
+    /// `command`, `script` or `prompt`; `broken` for what blocks because it is not a path.
     #[serde(rename = "type")]
     pub kind: &'static str,
     pub enabled: bool,

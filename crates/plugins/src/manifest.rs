@@ -151,10 +151,10 @@ fn mapping(text: &str) -> Result<serde_json::Map<String, Value>, Fault> {
     match yaml::parse(text, YES_NO).map(|tree| tree.to_value()) {
         Ok(Value::Object(keys)) => Ok(keys),
         Ok(Value::Null) => Err(fault(1, String::from("the manifest is empty"), hint)),
-        Ok(_) => Err(fault(1, String::from("the manifest is no mapping of keys"), hint)),
+        Ok(_) => Err(fault(1, String::from("the manifest is not a mapping of keys"), hint)),
         Err(error) => Err(fault(
             error.line,
-            format!("this is no YAML: {}", error.message),
+            format!("this is not YAML: {}", error.message),
             "correct the line",
         )),
     }

@@ -69,7 +69,7 @@ impl Settings {
     /// A resolver that leads to no private address; none if the user has named the host.
     /// The error says why the address is refused.
     pub fn resolver(&self, address: &str) -> Result<Option<Arc<dyn Resolve>>, String> {
-        let url = Url::parse(address).map_err(|_| format!("{address:?} is no address"))?;
+        let url = Url::parse(address).map_err(|_| format!("{address:?} is not an address"))?;
         self.clients.resolver(&url)
     }
 

@@ -220,7 +220,7 @@ impl Search {
                 }
                 None => self.report(
                     &place,
-                    "these rules are no text",
+                    "these rules are not text",
                     "return text, or a dict with `content`",
                 ),
             }

@@ -89,7 +89,7 @@ impl State {
             Value::Null => return Ok(Self::default()),
             Value::Object(keys) => keys,
             Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-                return Err(Problem::new(file, "line 1: this is no mapping of keys", hint));
+                return Err(Problem::new(file, "line 1: this is not a mapping of keys", hint));
             }
         };
         let mut names = |key: &str| {
@@ -98,7 +98,7 @@ impl State {
                 Some(Value::String(name)) => vec![Value::String(name)],
                 Some(Value::Array(names)) => names,
                 Some(_) => {
-                    let what = format!("`{key}` is no list of names");
+                    let what = format!("`{key}` is not a list of names");
                     return Err(Problem::new(file, what, hint));
                 }
             };
@@ -106,7 +106,7 @@ impl State {
                 Value::String(name) => Ok(name),
                 Value::Number(name) => Ok(name.to_string()),
                 _ => {
-                    let what = format!("`{key}` has entries that are no names");
+                    let what = format!("`{key}` has entries that are not names");
                     Err(Problem::new(file, what, hint))
                 }
             };

@@ -30,7 +30,7 @@ pub(crate) fn judge(call: &Call<'_>, actions: &[Action]) -> Judged {
     findings.extend(whole_tool(call, actions, Decision::Ask));
     if call.settings.require_approval == RequireApproval::Always {
         let origin = format!("tools.{}.require_approval", call.tool.name);
-        let step = ask(Kind::Rule, &call.tool.name, "this tool is asked about every time");
+        let step = ask(Kind::Rule, &call.tool.name, "this tool always asks");
         findings.push(step.from(&origin));
     }
     let mut read_only = true;

@@ -96,7 +96,7 @@ impl<'a> Call<'a> {
                 Access::Doubtful(Kind::Leave, "in your home directory, outside the workspace")
             }
             (true, false) => Access::Doubtful(Kind::ReadOutside, "outside the workspace"),
-            (false, true) => Access::Doubtful(Kind::Secret, "its name says that it holds a secret"),
+            (false, true) => Access::Doubtful(Kind::Secret, "it looks like a secret file"),
             (false, false) => Access::Usual,
         }
     }

@@ -1,4 +1,4 @@
-//! Commands whose damage undo does not repair. A short list: it is no defense against a command that
+//! Commands whose damage undo does not repair. A short list: it is not a defense against a command that
 //! hides, only a question before an accident.
 
 use std::path::{Path, PathBuf};

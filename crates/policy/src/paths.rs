@@ -70,7 +70,7 @@ impl Places {
     pub(crate) fn place(&self, path: &Path) -> Place {
         let path = normalize(path);
         let home = self.home.as_deref().filter(|home| path.starts_with(home));
-        // A home in a directory for temporary files is no part of it.
+        // A home in a directory for temporary files is not a part of it.
         let holds_home =
             |root: &PathBuf| home.is_some_and(|home| home != root && home.starts_with(root));
         let within = |roots: &[PathBuf]| {

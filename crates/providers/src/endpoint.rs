@@ -27,7 +27,7 @@ impl Endpoint {
             if has_scheme { Url::parse(text) } else { Url::parse(&format!("http://{text}")) };
         let mut url = parsed.map_err(|error| wrong(&error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(wrong("only http and https are spoken here"));
+            return Err(wrong("only http and https are supported"));
         }
         if url.host_str() == Some("0.0.0.0") {
             url.set_host(Some("127.0.0.1")).map_err(|error| wrong(&error.to_string()))?;

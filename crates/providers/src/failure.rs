@@ -70,8 +70,8 @@ impl Origin {
 
     /// The reply broke off.
     pub(crate) fn cut(&self) -> ProviderError {
-        let hint = "the connection was lost on the way; try again";
-        self.error(Failure::Cut, "broke off in the middle of the reply", Some(hint.into()))
+        let hint = "the connection was lost; try again";
+        self.error(Failure::Cut, "ended in the middle of the reply", Some(hint.into()))
     }
 
     /// An answer that is not in the format of the provider.
@@ -147,9 +147,9 @@ impl Origin {
             }
             Failure::RateLimited(_) => "wait a little, or choose another model".into(),
             Failure::Unavailable(Some(wait)) if wait >= Duration::from_secs(1) => {
-                format!("the provider has trouble and asks to wait {}", seconds(wait))
+                format!("the provider has a problem and asks to wait {}", seconds(wait))
             }
-            Failure::Unavailable(_) => "the provider has trouble: try again later".into(),
+            Failure::Unavailable(_) => "the provider has a problem: try again later".into(),
             Failure::Rejected if status == 407 => {
                 "give the proxy's user and password in its address".into()
             }

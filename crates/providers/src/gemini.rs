@@ -279,7 +279,7 @@ impl Answer {
             return Ok(());
         }
         let event: Value = parse(data, &mut None).map_err(|_| {
-            self.origin.garbled("something that is no part of a reply", data.as_bytes())
+            self.origin.garbled("something that is not a part of a reply", data.as_bytes())
         })?;
         if let Some(error) = event.get("error").filter(|error| !error.is_null()) {
             return Err(self.origin.reported(error));

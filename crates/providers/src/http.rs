@@ -101,8 +101,8 @@ impl Headers {
         let text = format!("{prefix}{}", key.expose().trim());
         let mut value = HeaderValue::from_str(&text).map_err(|_| ProviderError {
             kind: Failure::Auth,
-            message: "the API key holds characters that no key has".into(),
-            hint: Some("set it again, without line ends or quotes".into()),
+            message: "the API key contains invalid characters".into(),
+            hint: Some("set it again, without line breaks or quotes".into()),
         })?;
         value.set_sensitive(true);
         self.0.insert(name, value);

@@ -197,7 +197,7 @@ fn origin(instance: Instance, endpoint: &Endpoint) -> Origin {
 fn key_required(instance: &Instance) -> ProviderError {
     let variable = instance.key_env.as_deref().or(instance.vendor.key_env.as_deref());
     let label = instance.label();
-    let hint = "`brynhild api providers` shows what was found; `brynhild demo` needs no key";
+    let hint = "`brynhild api providers` shows the providers found; `brynhild demo` needs no key";
     ProviderError {
         kind: Failure::Auth,
         message: match variable {

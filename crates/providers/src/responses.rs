@@ -211,7 +211,7 @@ impl Answer {
             return Ok(());
         }
         let event: Value = parse(data, &mut None).map_err(|_| {
-            self.origin.garbled("something that is no part of a reply", data.as_bytes())
+            self.origin.garbled("something that is not a part of a reply", data.as_bytes())
         })?;
         let text = |name: &str| event.get(name).and_then(Value::as_str).unwrap_or_default();
         let kind = text("type");
@@ -296,7 +296,7 @@ impl Answer {
     }
 
     fn whole(&mut self, body: &str, out: &mut Deltas) -> Result<(), ProviderError> {
-        let garbled = || self.origin.garbled("something that is no reply", body.as_bytes());
+        let garbled = || self.origin.garbled("something that is not a reply", body.as_bytes());
         let response: Value = parse(body, &mut None).map_err(|_| garbled())?;
         if let Some(error) = response.get("error").filter(|error| !error.is_null()) {
             return Err(self.origin.reported(error));

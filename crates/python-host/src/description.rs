@@ -269,7 +269,7 @@ impl ToolDescription {
         if is_object_schema(&self.input_schema) {
             return Ok(());
         }
-        Err(format!("`input_schema` of `{}` is no JSON Schema of an object", self.name))
+        Err(format!("`input_schema` of `{}` is not a JSON Schema of an object", self.name))
     }
 
     fn file(&self, root: &Path) -> PathBuf {

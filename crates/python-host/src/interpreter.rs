@@ -177,7 +177,7 @@ pub(crate) fn shared_program(settings: &Settings) -> Result<PathBuf, String> {
         let inside =
             || Some(surroundings.resolve(named).join("bin/python")).filter(|it| it.is_file());
         return found.or_else(inside).ok_or_else(|| {
-            format!("`plugins.python` names {}, which is no program", named.display())
+            format!("`plugins.python` names {}, which is not a program", named.display())
         });
     }
     on_path("python3", search_path, &surroundings.workspace).ok_or_else(|| {

@@ -38,7 +38,7 @@ pub(crate) fn declared(plugin: &PythonFacts) -> Result<Vec<String>, String> {
     for item in &all {
         // A word that begins like an option would be one.
         if item.trim_start().starts_with('-') || item.contains(['\n', '\r', '\0']) {
-            return Err(format!("`{item}` is no name of a package"));
+            return Err(format!("`{item}` is not a name of a package"));
         }
     }
     all.sort();
@@ -326,7 +326,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut plugin = Plugin::new(directory.path(), "p").facts;
         plugin.requirements.0 = vec!["--index-url=http://evil".into()];
-        assert!(declared(&plugin).unwrap_err().contains("no name of a package"));
+        assert!(declared(&plugin).unwrap_err().contains("not a name of a package"));
         assert!(requirements("-r other.txt").unwrap_err().contains("option of pip"));
     }
 }

@@ -153,7 +153,7 @@ impl Sandbox for StrongestBackend {
                     .to_owned()
             }
             Some(Backend::Seatbelt) => "seatbelt (file and network rules, no limits)".to_owned(),
-            None => "refuse (nothing on this machine can confine a process)".to_owned(),
+            None => "refuse (no sandbox works on this machine)".to_owned(),
         }
     }
 

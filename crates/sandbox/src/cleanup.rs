@@ -116,7 +116,7 @@ fn describe(outcome: &Outcome) -> Option<String> {
         let paths = names(outcome.quarantined.iter().map(|(path, _)| path).collect());
         let directory = place.parent().unwrap_or(place).display();
         parts.push(format!(
-            "a command created {paths}, which other programs obey; moved to `{directory}`"
+            "a command created {paths}, which other programs execute; moved to `{directory}`"
         ));
     }
     if !outcome.restored.is_empty() {

@@ -48,7 +48,7 @@ pub(crate) fn file(path: &Path, most: u64) -> Found<Vec<u8>> {
     read(path, most, OFlags::empty())
 }
 
-/// Like [`file`], but a symlink is no file.
+/// Like [`file`], but a symlink is not a file.
 pub(crate) fn plain_file(path: &Path, most: u64) -> Found<Vec<u8>> {
     read(path, most, OFlags::NOFOLLOW)
 }

@@ -130,16 +130,16 @@ fn read_plan(handed: &Handed) -> Result<Plan, String> {
         .map_err(|error| format!("cannot be tied to its parent: {error}"))?;
     let bytes =
         fs::read(path_of(handed.plan)).map_err(|error| format!("cannot read its plan: {error}"))?;
-    Plan::decode(&bytes).ok_or_else(|| "has a plan that makes no sense".to_owned())
+    Plan::decode(&bytes).ok_or_else(|| "has an invalid plan".to_owned())
 }
 
 fn prepare(mut plan: Plan, handed: &Handed, status: &File) -> Result<Command, String> {
     if let Some(line) = handed.proxy {
-        proxy::offer(line).map_err(|error| format!("cannot make a way to its proxy: {error}"))?;
+        proxy::offer(line).map_err(|error| format!("cannot connect to its proxy: {error}"))?;
     }
     settle_descriptors(status, handed.channel)
-        .map_err(|error| format!("cannot put its files in order: {error}"))?;
-    setsid().map_err(|error| format!("cannot begin a session: {error}"))?;
+        .map_err(|error| format!("cannot set up its files: {error}"))?;
+    setsid().map_err(|error| format!("cannot start a session: {error}"))?;
     if handed.channel.is_some() {
         adopt_terminal();
     }
@@ -150,7 +150,9 @@ fn prepare(mut plan: Plan, handed: &Handed, status: &File) -> Result<Command, St
         home::settle(directory, &mut plan.env);
     }
     // The signal mask of the supervisor is not that of its command.
-    SigSet::empty().thread_set_mask().map_err(|error| format!("cannot hear signals: {error}"))?;
+    SigSet::empty()
+        .thread_set_mask()
+        .map_err(|error| format!("cannot receive signals: {error}"))?;
     let mut command = command(Path::new(&plan.program));
     command.args(&plan.args).envs(&plan.env);
     Ok(command)

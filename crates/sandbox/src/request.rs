@@ -127,7 +127,7 @@ impl Request {
         })?;
         if !roots.iter().chain(&read).chain(&own).any(|path| cwd.starts_with(path)) {
             return Err(SandboxError::Refused(format!(
-                "the working directory {} lies outside of the workspace and the allowed paths",
+                "the working directory {} is outside the workspace and the allowed paths",
                 cwd.display()
             )));
         }
@@ -442,6 +442,6 @@ mod tests {
         fs::create_dir(&outside).unwrap();
         let error = Request::check(&spawn(&outside), &profile(&inside), None, &Writable::default())
             .unwrap_err();
-        assert!(error.to_string().contains("app-secrets lies outside"), "{error}");
+        assert!(error.to_string().contains("app-secrets is outside"), "{error}");
     }
 }

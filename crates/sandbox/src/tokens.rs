@@ -93,7 +93,7 @@ fn holds_secret(found: &Found<Vec<u8>>) -> bool {
     }
 }
 
-/// Returns true if a line sets a secret to a value that is no variable, or has a URL with a secret.
+/// Returns true if a line sets a secret to a value that is not a variable, or has a URL with a secret.
 fn says_secret(line: &str) -> bool {
     let is_given = |rest: &str| {
         let rest = rest.trim_start_matches(['"', '\'', ' ', '\t']);

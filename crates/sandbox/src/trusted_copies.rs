@@ -231,7 +231,7 @@ impl TrustedCopies {
         }
         let Some(path) = met.first() else { return Ok(()) };
         let place = path.strip_prefix(&self.view).unwrap_or(path).display();
-        Err(io::Error::other(format!("{place} came there meanwhile, and stays as it is")))
+        Err(io::Error::other(format!("{place} was created in the meantime, and is kept")))
     }
 }
 
@@ -360,7 +360,7 @@ mod tests {
         fs::rename(trusted.view.join("new"), trusted.view.join("link")).unwrap();
         fs::write(root.join("out"), "mine").unwrap();
         let error = trusted.settle().unwrap_err().to_string();
-        assert!(error.starts_with("out came there meanwhile"), "{error}");
+        assert!(error.starts_with("out was created in the meantime"), "{error}");
         let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
         assert_eq!((read("out"), read("made")), ("mine".to_owned(), "theirs".to_owned()));
         assert_eq!(fs::read_link(root.join("link")).unwrap(), Path::new("made"));
@@ -381,7 +381,7 @@ mod tests {
         fs::rename(root.join("tools"), root.join("aside")).unwrap();
         symlink(outside.path(), root.join("tools")).unwrap();
         let error = trusted.settle().unwrap_err().to_string();
-        assert!(error.starts_with("tools came there meanwhile"), "{error}");
+        assert!(error.starts_with("tools was created in the meantime"), "{error}");
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
     }
 

@@ -167,7 +167,7 @@ pub(crate) fn secrets() -> impl Iterator<Item = PathBuf> {
 pub(crate) fn sockets_listed(roots: &[PathBuf]) -> Vec<PathBuf> {
     use std::os::unix::fs::FileTypeExt;
     let table = fs::read("/proc/net/unix").unwrap_or_default();
-    // A name that is no text is none that a program could be told of, and must not hide the others.
+    // A name that is not text is none that a program could be told of, and must not hide the others.
     let table = String::from_utf8_lossy(&table);
     let (mut paths, relative): (BTreeSet<PathBuf>, BTreeSet<PathBuf>) =
         listed(&table).partition(|path| path.is_absolute());

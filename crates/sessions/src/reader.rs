@@ -210,7 +210,7 @@ impl<R: BufRead> Events<R> {
         true
     }
 
-    /// Notes a line that is no event.
+    /// Notes a line that is not an event.
     fn refuse(&mut self, cause: Cause) {
         if !self.lines.is_whole && matches!(cause, Cause::Shapeless | Cause::Checksum) {
             self.report(Cause::Unfinished);

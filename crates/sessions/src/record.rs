@@ -93,7 +93,7 @@ pub(crate) fn parse(json: &[u8]) -> Result<Event, Cause> {
         Cause::Unknown(text::visible(text::head(&why, 200)).into_owned())
     })?;
     if event.seq.0 == 0 || event.seq.0 > HIGHEST {
-        let why = format!("{} is no event's number", event.seq.0);
+        let why = format!("{} is not a event's number", event.seq.0);
         return Err(Cause::Unknown(why));
     }
     Ok(event)

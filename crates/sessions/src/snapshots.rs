@@ -482,8 +482,8 @@ impl SessionSnapshots {
         let directory = self.settings.directory.display();
         let text = format!("cannot save snapshots in {directory}: {error}");
         inner.failure = Some(text.clone());
-        let text = format!("changes of files cannot be undone: {text}");
-        let hint = "`undo.enabled: false` switches undo off".to_owned();
+        let text = format!("file changes cannot be undone: {text}");
+        let hint = "`undo.enabled: false` disables undo".to_owned();
         inner.warn_once(text, hint).into_iter().collect()
     }
 }

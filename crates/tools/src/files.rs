@@ -141,7 +141,7 @@ pub(crate) fn explain(given: &str, verb: &str, error: &io::Error) -> String {
         io::ErrorKind::PermissionDenied => format!("Permission denied: {given}"),
         io::ErrorKind::IsADirectory | io::ErrorKind::InvalidInput => format!("Not a file: {given}"),
         _ if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
-            format!("cannot {verb} {given}: a symbolic link took its place meanwhile")
+            format!("cannot {verb} {given}: a symbolic link replaced it in the meantime")
         }
         _ => format!("cannot {verb} {given}: {error}"),
     }

@@ -19,7 +19,7 @@ pub fn check(path: &Path) -> Result<(), String> {
     let given = path.display().to_string();
     let mut file = files::open(path, &given)?;
     read(&mut file, &given)?.map(|_| ()).ok_or_else(|| {
-        format!("{given} is no PNG, JPEG, GIF or WebP image; convert it to one of these first")
+        format!("{given} is not a PNG, JPEG, GIF or WebP image; convert it to one of these first")
     })
 }
 
@@ -78,6 +78,6 @@ mod tests {
         std::fs::write(&path, bytes).unwrap();
         assert!(check(&path).unwrap_err().contains("more than 3.75 MB"));
         std::fs::write(&path, "text").unwrap();
-        assert!(check(&path).unwrap_err().contains("is no PNG, JPEG, GIF or WebP image"));
+        assert!(check(&path).unwrap_err().contains("is not a PNG, JPEG, GIF or WebP image"));
     }
 }

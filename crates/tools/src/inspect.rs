@@ -86,7 +86,7 @@ impl Inspect {
                 },
                 "path": {"type": "string", "description": "The file or directory (default: the project)"},
                 "sort_by": {"type": "string", "enum": ["name", "mtime", "size"], "description": "The order of `ls` (default `name`; times and sizes from the greatest)"},
-                "reverse": {"type": "boolean", "description": "Turn the order of `ls` around"},
+                "reverse": {"type": "boolean", "description": "Reverse the order of `ls`"},
                 "filter": {"type": "string", "enum": ["all", "files", "dirs"], "description": "What `ls` shows (default `all`)"},
                 "limit": {"type": "integer", "minimum": 1, "description": "The most entries `ls` shows (default 1000)"}
             },

@@ -61,9 +61,9 @@ impl Question {
             (Some(skill), None, None) if about => Ok(Self::Info(skill)),
             (Some(skill), None, None) => Ok(Self::Body(skill)),
             (None, None, None) => Ok(Self::List),
-            (Some(_), Some(_), Some(_)) => Err(ToolError::Input(
-                "`reference` and `script` cannot be asked for together".to_owned(),
-            )),
+            (Some(_), Some(_), Some(_)) => {
+                Err(ToolError::Input("`reference` and `script` cannot be combined".to_owned()))
+            }
             (None, _, _) => Err(ToolError::Input(
                 "`reference` and `script` need `skill`: the skill they belong to".to_owned(),
             )),

@@ -199,7 +199,7 @@ pub(crate) fn judged(path: PathBuf, actions: &[Action], given: &str) -> Result<P
     if actions.is_empty() || actions.iter().any(is_it) {
         return Ok(path);
     }
-    Err(format!("{given} led to another file when this was judged; call again").into())
+    Err(format!("{given} pointed to another file when this was decided; call again").into())
 }
 
 /// Returns true if the policy asks about a file by its protected name: it sees the name in the

@@ -57,7 +57,7 @@ impl Seen {
             return Err(format!("{given} {why}; read it again").into());
         }
         if actions.iter().any(|action| self.is_outdated(action, before)) {
-            let why = "changed meanwhile, after this call was judged and before it ran";
+            let why = "changed after this call was decided and before it ran";
             return Err(format!("{given} {why}; read it again").into());
         }
         Ok(())

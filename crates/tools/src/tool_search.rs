@@ -220,7 +220,7 @@ impl Tool for ToolSearch {
             .min(MAX_RESULTS);
         let found = self.find(query.trim(), limit);
         if found.is_empty() {
-            return Ok(ToolOutput::success("No tool fits. Try other words, or fewer."));
+            return Ok(ToolOutput::success("No matching tools. Try other words, or fewer."));
         }
         let mut rows = Vec::with_capacity(found.len());
         for tool in found {
@@ -233,7 +233,7 @@ impl Tool for ToolSearch {
             }));
         }
         let text = serde_json::to_string_pretty(&rows).unwrap_or_default();
-        Ok(ToolOutput::success(format!("These tools can be called from here on:\n{text}")))
+        Ok(ToolOutput::success(format!("These tools can now be called:\n{text}")))
     }
 }
 

@@ -60,7 +60,7 @@ impl Filter {
     pub(crate) fn with_note(&self, mut output: ToolOutput) -> ToolOutput {
         if self.has_unread() {
             output.output +=
-                "\n(an ignore file did not count: it is no regular file, or too large)";
+                "\n(an ignore file was not used: it is not a regular file, or too large)";
         }
         output
     }

@@ -46,7 +46,7 @@ impl Write {
             "type": "object",
             "properties": {
                 "file_path": {"type": "string", "description": "The file to write"},
-                "content": {"type": "string", "description": "All that the file shall hold"}
+                "content": {"type": "string", "description": "The content of the file"}
             },
             "required": ["file_path", "content"]
         });
@@ -141,7 +141,8 @@ mod tests {
             project.write(name, "precious\n");
             let output = tool.run(&call, &context).await.unwrap();
             assert!(
-                !output.success && output.for_model().contains("changed meanwhile"),
+                !output.success
+                    && output.for_model().contains("changed after this call was decided"),
                 "{output:?}"
             );
             assert_eq!(project.read(name), b"precious\n");

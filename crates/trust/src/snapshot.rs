@@ -197,7 +197,7 @@ fn entry(root: &Path, part: CoveredFile, left: &mut u64) -> Result<Entry, String
     Ok(Entry { part, mode, hash, bytes })
 }
 
-/// Opens a file that is no symlink. Opening a FIFO does not block.
+/// Opens a file that is not a symlink. Opening a FIFO does not block.
 fn open(path: &Path) -> io::Result<File> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;

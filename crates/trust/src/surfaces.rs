@@ -32,7 +32,7 @@ const SURFACES: &[Surface] = &[
     surface(".brynhild/plugins/**", "run as a part of a plugin", Effect::Runs),
     surface(".brynhild/hooks.yaml", "run commands when something happens", Effect::Runs),
     surface(".brynhild/hooks/**", "run when something happens", Effect::Runs),
-    surface(".brynhild/agents/**.md", "be handed work by the model", Effect::Runs),
+    surface(".brynhild/agents/**.md", "be used as a sub-agent", Effect::Runs),
     surface(".brynhild/rules.md", "tell the model something", Effect::Inert),
     surface(
         ".brynhild/commands/**.md",
@@ -47,7 +47,7 @@ const SURFACES: &[Surface] = &[
     surface(".claude/settings.local.json", "run commands when something happens", Effect::Runs),
     surface(".claude/hooks/**", "run when something happens", Effect::Runs),
     surface(".claude/commands/**.md", "run commands when you type its name", Effect::Runs),
-    surface(".claude/agents/**.md", "be handed work by the model", Effect::Runs),
+    surface(".claude/agents/**.md", "be used as a sub-agent", Effect::Runs),
     surface(".claude/skills/**.md", "tell the model something", Effect::Inert),
     surface(".claude/skills/**", "be started by the model, if you allow it", Effect::Inert),
     surface(".agents/skills/**.md", "tell the model something", Effect::Inert),

@@ -98,7 +98,7 @@ impl Screen {
     pub fn pause(&mut self) {
         self.reader = None;
         if raw::is_entered() {
-            // Half a frame is no harm where the terminal takes no more.
+            // Half a frame is not a harm where the terminal takes no more.
             let _ = self.catch_up();
         }
         raw::restore();

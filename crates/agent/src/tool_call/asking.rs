@@ -216,13 +216,13 @@ fn remember(context: TurnContext<'_>, approved: &Approved, answer: &Answer) -> S
 /// Tells which rules an answer beyond this once added.
 async fn tell_kept(journal: &mut Journal, kept: &StoredApproval, answer: &Answer) -> Logged {
     let span = match answer {
-        Answer::Project if kept.problem.is_none() => "in this project from here on",
+        Answer::Project if kept.problem.is_none() => "for this project",
         Answer::Always if kept.problem.is_none() => "from here on",
         Answer::Session | Answer::Project | Answer::Always => "until the session ends",
         Answer::Once | Answer::Deny { .. } | Answer::Cancel | Answer::Nobody => return Ok(()),
     };
     let text = if kept.rules.is_empty() {
-        "this answer cannot be remembered; it counts once".to_owned()
+        "this answer cannot be remembered; it applies once".to_owned()
     } else {
         format!("allowed {span}: {}", kept.rules.join("; "))
     };

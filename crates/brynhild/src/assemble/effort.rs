@@ -17,7 +17,7 @@ pub(crate) fn parse(word: &str) -> Result<ReasoningLevel, Problem> {
     if word.starts_with("raw:") || LEVELS.contains(&word.as_str()) {
         return Ok(ReasoningLevel::parse(&word));
     }
-    Err(Problem::misuse(format!("`{word}` is no reasoning effort"))
+    Err(Problem::misuse(format!("`{word}` is not a reasoning effort"))
         .hint(format!("there are {}", LEVELS.join(", "))))
 }
 

@@ -120,7 +120,7 @@ fn project(run: &RunContext, root: &Path) -> (Option<ProjectFile>, Option<Fault>
     match trusted.bytes(&path) {
         Some(bytes) => (Some(ProjectFile { path, bytes: bytes.to_owned() }), None),
         None if path.symlink_metadata().is_ok() => {
-            let what = "this is no regular file of the project, so that none of its hooks runs";
+            let what = "this is not a regular file of the project, so that none of its hooks runs";
             (None, Some(Fault::new(&path, what, "put a copy in the place of the link")))
         }
         None => (None, None),

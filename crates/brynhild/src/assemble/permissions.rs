@@ -101,8 +101,8 @@ impl Approvals for RuleStore {
         }
         let written = match &self.memories {
             Some(store) if !memories.is_empty() => store.add(memories, &self.root, reach),
-            Some(_) => Err(String::from("this permission cannot be written down")),
-            None => Err(String::from("there is no home directory to keep permissions in")),
+            Some(_) => Err(String::from("this permission cannot be stored")),
+            None => Err(String::from("there is no home directory to store permissions in")),
         };
         StoredApproval { rules, problem: written.err() }
     }
@@ -132,7 +132,7 @@ fn rules(assembly: &Assembly) -> Result<Vec<Rule>, Problem> {
                 Ok(read) => rules.extend(read),
                 Err(problem) if assembly.global.safe => {
                     let problem = problem.message();
-                    output::warning(&format!("left out because of `--safe`: {problem}"));
+                    output::warning(&format!("ignored because of `--safe`: {problem}"));
                 }
                 Err(problem) => return Err(problem),
             }

@@ -61,14 +61,14 @@ fn of_project(assembly: &Assembly, workspace: &Path, root: &Path) -> Trust {
         hint: String::from("replace the symlink with a copy"),
     };
     if !root.starts_with(&directory) {
-        let what = "this link leads out of what you trusted, so nothing of it is used";
+        let what = "this symlink points outside the directory you trusted, so it is not used";
         return refused(what.to_owned());
     }
     let links = assembly.trust.links().map(|link| workspace.join(link));
     let mut own = links.filter(|link| link.starts_with(root));
     match own.find(|link| leaks(link)) {
         Some(link) => refused(format!(
-            "{} leads out of what you trusted, so nothing of this plugin is used",
+            "{} points outside the directory you trusted, so this plugin is not used",
             link.display()
         )),
         None => Trust::Given,

@@ -95,7 +95,7 @@ pub(crate) fn candidates(assembly: &Assembly) -> Vec<Candidate> {
             let file = file.filter(|file| file.is_file());
             let place = file.map_or_else(String::new, |file| format!(" ({})", file.display()));
             output::warning(&format!(
-                "provider '{name}' of plugin {plugin}{place} is left out: the name is taken (rename \
+                "provider '{name}' of plugin {plugin}{place} is ignored: the name is taken (rename \
                  it with `PROVIDER_NAME` in its class)"
             ));
             continue;
@@ -342,7 +342,7 @@ fn warn_of_unknown_types(assembly: &Assembly) {
     for (name, instance) in &assembly.config().providers.instances {
         if instance.enabled && backing(assembly, &instance.kind).is_none() {
             output::warning(&format!(
-                "provider '{name}' is left out, its type '{}' is unknown: {}",
+                "provider '{name}' is ignored, its type '{}' is unknown: {}",
                 instance.kind,
                 known_types(assembly)
             ));

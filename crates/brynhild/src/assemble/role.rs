@@ -161,7 +161,7 @@ fn sound(assembly: &Assembly, path: &Path) -> Result<(Role, Vec<Finding>), Probl
         return Ok((role, reading.findings));
     }
     let text = format!("{}: {}", file.display(), errors.join("; "));
-    Err(Problem::misuse(text).hint("`brynhild validate` shows all there is to say"))
+    Err(Problem::misuse(text).hint("`brynhild validate` shows all problems"))
 }
 
 /// Reads a role that has no errors.
@@ -380,7 +380,7 @@ async fn python(assembly: &Assembly, chosen: &ChosenRole, depth: Depth) -> Resul
     }
     let errors: Vec<String> = errors.iter().map(words).collect();
     let text = format!("{file}: {}", errors.join("; "));
-    Err(Problem::misuse(text).hint("`brynhild validate` shows all there is to say"))
+    Err(Problem::misuse(text).hint("`brynhild validate` shows all problems"))
 }
 
 /// Sees to it that the role that was chosen could be played.

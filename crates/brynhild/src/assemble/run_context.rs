@@ -275,7 +275,7 @@ impl RunContext {
 
     pub(crate) fn config_dir(&self) -> Result<&Path, Problem> {
         self.loaded.config_dir.as_deref().ok_or_else(|| {
-            Problem::misuse("there is no home directory to keep sessions in")
+            Problem::misuse("there is no home directory to store sessions in")
                 .hint("set HOME or BRYNHILD_CONFIG_DIR")
         })
     }

@@ -6,7 +6,7 @@ use contract::secret::Secret;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::{mcp, provider_choice};
 
-/// A shorter value is no key, and could be in any text.
+/// A shorter value is not a key, and could be in any text.
 const SHORTEST: usize = 8;
 /// A value of at least this length is also found inside of other text.
 const UNMISTAKABLE: usize = 16;

@@ -90,7 +90,7 @@ fn begun(run: &RunContext) -> Result<ChosenSession, Problem> {
     let mut chosen = unsaved(SessionId::parse(name.unwrap_or("unsaved"))?);
     chosen.notices.push(EventKind::Notice {
         level: Level::Warning,
-        text: format!("the session is not kept: {text}"),
+        text: format!("the session is not saved: {text}"),
         hint: Some(String::from(
             "set HOME or BRYNHILD_CONFIG_DIR to a directory of your own that can be written",
         )),
@@ -127,7 +127,7 @@ fn existing(run: &RunContext, root: &Path) -> Result<Option<SessionId>, Problem>
     if global.continue_last || global.resume.as_deref() == Some("last") {
         let here = root.display().to_string();
         let newest = run.store()?.newest(|directory| directory == here)?.ok_or_else(|| {
-            Problem::misuse("there is no session of this directory to continue")
+            Problem::misuse("there is no session in this directory to continue")
                 .hint("`brynhild session list` shows all; `--resume ID` takes one of them")
         })?;
         return Ok(Some(newest));
@@ -182,7 +182,7 @@ fn continued(id: SessionId, opened: Opened) -> Result<ChosenSession, Problem> {
         return Err(Problem::misuse(format!(
             "session {id} was written by a later version of Brynhild and can only be read"
         ))
-        .hint("update Brynhild, or go on in a copy with `--fork`"));
+        .hint("update Brynhild, or continue in a copy with `--fork`"));
     };
     let repaired =
         |text: String| EventKind::Notice { level: Level::Warning, text, hint: None, topic: None };
@@ -219,7 +219,9 @@ pub(crate) fn damage(repairs: &[Repair], count: u64) -> impl Iterator<Item = Str
 fn refused(error: &Error) -> Problem {
     let problem = Problem::misuse(error.to_string());
     match error {
-        Error::Open { .. } => problem.hint("end the other one, or go on in a copy with `--fork`"),
+        Error::Open { .. } => {
+            problem.hint("end the other one, or continue in a copy with `--fork`")
+        }
         _ => problem,
     }
 }

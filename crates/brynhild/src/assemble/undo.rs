@@ -88,7 +88,7 @@ pub(crate) fn exit(report: &UndoReport) -> Exit {
 pub(crate) fn told(report: &UndoReport) -> String {
     let (verb, nothing) = match report.direction {
         Direction::Undo => ("undone", "There is nothing to undo: no turn changed a file.\n"),
-        Direction::Redo => ("made again", "There is nothing to make again.\n"),
+        Direction::Redo => ("made again", "Nothing to redo.\n"),
     };
     if report.turns.is_empty() {
         return nothing.to_owned();
@@ -110,7 +110,7 @@ pub(crate) fn told(report: &UndoReport) -> String {
         let _ = writeln!(text, "  not restored  {}: {}", one_line(&kept.path), one_line(&kept.why));
     }
     if report.can_force {
-        text.push_str("`--force` (`/undo force`) overwrites what somebody changed since\n");
+        text.push_str("`--force` (`/undo force`) overwrites later changes\n");
     }
     text
 }
@@ -155,7 +155,7 @@ pub(crate) fn parts(
         let prompt = one_line(&turn.prompt);
         parts.push(only(format!("turn {}{state}  {at}  {prompt}", turn.number)));
         let Some(views) = keeper.changes(turn)? else {
-            parts.push(only("  what it changed is no longer kept".to_owned()));
+            parts.push(only("  its changes are no longer stored".to_owned()));
             continue;
         };
         let renamed = SessionSnapshots::renamed(&views);

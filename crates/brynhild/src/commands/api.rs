@@ -42,7 +42,7 @@ async fn list(assembly: &Assembly) -> Outcome {
     let table = output::titled_table(titles, data.iter().map(row));
     let answer = match choice {
         Ok(Choice { candidate, reason }) => format!("{} would answer: {reason}", candidate.name),
-        Err(problem) => format!("None would answer: {}", problem.error),
+        Err(problem) => format!("No provider is ready: {}", problem.error),
     };
     assembly.report(&data, format_args!("{table}\n{answer}"))
 }
@@ -140,7 +140,7 @@ async fn test(assembly: &Assembly, live: bool) -> Outcome {
     }
     let latency = &report["latency_ms"];
     let speed = format!("answered in {latency} ms");
-    let speed = if live { &speed } else { "`--live` sends a real request." };
+    let speed = if live { &speed } else { "Use `--live` to send a request." };
     output::text(format_args!(
         "{name} ({}): {}\n{speed}",
         answering.model,

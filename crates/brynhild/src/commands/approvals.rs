@@ -72,7 +72,7 @@ pub(super) fn pending(run: &RunContext, limit: usize) -> Outcome {
     let calls = store.map(|store| store.pending(None, limit)).transpose();
     let calls = calls.map_err(Problem::failed)?.unwrap_or_default();
     if calls.is_empty() {
-        return run.report(&calls, "No call waits for approval.");
+        return run.report(&calls, "No calls are waiting for approval.");
     }
     let row = |call: &PendingCall| {
         let at: String = call.created_at.chars().take(19).collect();
@@ -96,8 +96,8 @@ pub(super) fn paused(
     let run = RunContext::read(global.clone())?;
     let calls = audit(&run)?.pending(Some(&args.run_id), usize::MAX).map_err(Problem::failed)?;
     let none = || {
-        Problem::failed(format!("no call of the run {} waits for approval", args.run_id))
-            .hint("`brynhild pending` lists all that wait")
+        Problem::failed(format!("no calls of run {} are waiting for approval", args.run_id))
+            .hint("`brynhild pending` lists waiting calls")
     };
     let path = calls.first().ok_or_else(none)?.role_path.clone();
     if let Some(id) = &args.tool_call_id
@@ -127,7 +127,7 @@ pub(super) async fn approve(assembly: &Assembly, args: &ApproveArgs) -> Outcome 
         decided.push((call.tool_name, call.arguments, approves));
     }
     if decided.is_empty() {
-        return Err(Problem::failed("the calls were decided by somebody else"));
+        return Err(Problem::failed("the calls were already decided"));
     }
     lines.push(String::from(
         "Make the approved calls again with the same arguments, do not repeat the denied ones, \

@@ -173,8 +173,11 @@ fn check_target(args: &ChatArgs) -> Result<(), Problem> {
     };
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
     if path.is_dir() || directory.is_some_and(|directory| !directory.is_dir()) {
-        return Err(Problem::misuse(format!("`-o {}` is no place for a file", path.display()))
-            .hint("name a file in a directory that exists"));
+        return Err(Problem::misuse(format!(
+            "`-o {}` is not a file in an existing directory",
+            path.display()
+        ))
+        .hint("name a file in a directory that exists"));
     }
     Ok(())
 }
@@ -232,7 +235,7 @@ async fn piped() -> Result<String, Problem> {
     let finished = tokio::select! {
         read = &mut reading => read,
         () = tokio::time::sleep(SILENCE) => {
-            output::hint("waiting for standard input to end; `< /dev/null` leaves it out");
+            output::hint("waiting for standard input; use `< /dev/null` to skip it");
             reading.await
         }
     };

@@ -77,7 +77,7 @@ fn sound(reading: ComposedReading) -> Result<Composed, Problem> {
     let errors: Vec<String> = reading.findings.iter().filter(is_error).map(role::words).collect();
     reading.composed.filter(|_| errors.is_empty()).ok_or_else(|| {
         let text = format!("{}: {}", reading.file.display(), errors.join("; "));
-        Problem::misuse(text).hint("`brynhild validate` shows all there is to say")
+        Problem::misuse(text).hint("`brynhild validate` shows all problems")
     })
 }
 

@@ -61,7 +61,8 @@ fn show_skill(assembly: &Assembly, name: &str, with_body: bool) -> Outcome {
     let skills = assemble::skills(assembly, assembly.place());
     let skill = skills.iter().find(|skill| skill.name == name.to_lowercase());
     let skill = skill.ok_or_else(|| {
-        Problem::failed(format!("Skill not found: {name}")).hint("`brynhild skill list` shows all")
+        Problem::failed(format!("Skill not found: {name}"))
+            .hint("`brynhild skill list` lists all skills")
     })?;
     let mut data = skill_data(skill);
     let title = format!("{} ({})", skill.name, skill.source);

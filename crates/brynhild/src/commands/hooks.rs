@@ -27,7 +27,7 @@ pub(crate) async fn run(assembly: &Assembly, command: &HooksCommand) -> Outcome 
             let input: Value = serde_json::from_str(input)
                 .ok()
                 .filter(Value::is_object)
-                .ok_or_else(|| Problem::misuse("`--input` is no JSON object"))?;
+                .ok_or_else(|| Problem::misuse("`--input` is not JSON object"))?;
             let what =
                 Pretended { event, cwd: assembly.root()?, tool, input: &input, text: message };
             match Event::parse(event) {

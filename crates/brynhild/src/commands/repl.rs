@@ -511,8 +511,8 @@ impl Session<'_> {
 
     fn snapshots(&self) -> Result<&Arc<SessionSnapshots>, Problem> {
         self.opened.snapshots.as_ref().ok_or_else(|| {
-            Problem::misuse("what files held is not kept in this conversation")
-                .hint("it is where sessions are kept and `undo.enabled` is true")
+            Problem::misuse("undo is not available in this conversation")
+                .hint("it needs a saved session and `undo.enabled: true`")
         })
     }
 
@@ -573,8 +573,8 @@ impl Session<'_> {
     /// The session that the next conversation continues, if there is one.
     fn continued(&self, command: &str) -> Result<Option<String>, Problem> {
         if self.has_begun && !self.is_kept() {
-            let what = format!("`{command}` would lose this conversation, which is not kept");
-            return Err(Problem::misuse(what).hint("start again with the model you want"));
+            let what = format!("`{command}` would discard this conversation, which is not saved");
+            return Err(Problem::misuse(what).hint("restart with the model you want"));
         }
         Ok(self.has_begun.then(|| self.opened.id.to_string()))
     }

@@ -160,14 +160,14 @@ impl RoleResult {
             exit: verdict.exit(),
         };
         if let Some(limit) = role.and_then(|role| role.allowance.exceeded()) {
-            // The text of the tool that reached the limit is no answer of the model.
+            // The text of the tool that reached the limit is not an answer of the model.
             result.output.clear();
             result.error = Some(format!("a limit was reached: {limit}"));
             result.exit = Exit::Limited;
         } else if let Some(contract::event::Outcome::Limited { told, .. }) = &verdict.outcome {
             result.error = Some(format!("a limit was reached: {told}"));
         } else if let Some(contract::event::Outcome::Stuck { why }) = &verdict.outcome {
-            result.error = Some(format!("the model goes in circles: {why}"));
+            result.error = Some(format!("the model is repeating itself: {why}"));
         } else if role.is_some_and(|role| role.output.is_some()) && result.exit == Exit::Done {
             let is_answer = |it: &&CallResult| it.tool == final_result::NAME && it.output.success;
             let given = verdict.results.iter().rev().find(is_answer);

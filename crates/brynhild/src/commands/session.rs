@@ -217,7 +217,7 @@ fn summary(run: &RunContext, store: &Store, id: Option<&str>) -> Result<Summary,
         store.list()?.into_iter().find(|session| session.cwd == here)
     };
     summary.ok_or_else(|| {
-        Problem::misuse("there is no session of this directory")
+        Problem::misuse("there is no session in this directory")
             .hint("name one: `brynhild session list` shows all")
     })
 }

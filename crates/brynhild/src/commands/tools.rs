@@ -198,7 +198,7 @@ fn stats(run: &RunContext, log: Option<&Path>, session: Option<&str>) -> Outcome
             let id = match session {
                 Some(id) => store.resolve(id)?,
                 None => store.resolve("last").map_err(|_| {
-                    Problem::failed("there is no session to count the calls of")
+                    Problem::failed("there is no session with calls")
                         .hint("name a conversation log with `--log FILE`")
                 })?,
             };

@@ -27,7 +27,7 @@ pub(crate) fn export_conversation(
     } else {
         store = run.store()?;
         Export::of_log(&store, id).map_err(|error| match error {
-            Error::NotFound(_) => Problem::misuse("there is nothing to export: nothing was said"),
+            Error::NotFound(_) => Problem::misuse("nothing to export: the conversation is empty"),
             error => error.into(),
         })?
     };

@@ -51,7 +51,7 @@ pub(crate) fn switch(assembly: &Assembly, name: &str, to: Switch) -> Outcome {
         let systems: Vec<&str> = meant.iter().map(|it| it.system).collect();
         let first = systems.first().copied().unwrap_or_default();
         output::hint(&format!(
-            "the name means several ({}); `{first}:{plain}` means one of them",
+            "the name is ambiguous ({}); `{first}:{plain}` means one of them",
             systems.join(", ")
         ));
     }
@@ -119,8 +119,8 @@ pub(crate) fn not_found(assembly: &Assembly, name: &str) -> Problem {
     let named = plugin_env::named(assembly);
     let known = named.iter().map(|it| it.name.as_str());
     let hint = match closest(state::split(name).1, known) {
-        Some(near) => format!("did you mean `{near}`? `brynhild plugin list` shows all"),
-        None => String::from("`brynhild plugin list` shows all"),
+        Some(near) => format!("did you mean `{near}`? `brynhild plugin list` lists all plugins"),
+        None => String::from("`brynhild plugin list` lists all plugins"),
     };
     Problem::failed(words).hint(hint)
 }

@@ -49,28 +49,28 @@ const fn own(name: &'static str, args: &'static str, description: &'static str) 
 
 /// The built-in commands. No other command can have their names.
 pub(crate) const BUILTIN: &[Builtin] = &[
-    own("help", "", "Show what can be typed"),
-    own("clear", "", "Begin again with an empty history"),
-    own("compact", "[what to keep]", "Shorten what the model sees of the history"),
-    own("model", "[name]", "Show or change the model that answers"),
+    own("help", "", "List commands"),
+    own("clear", "", "Clear the conversation"),
+    own("compact", "[instructions]", "Compact the conversation"),
+    own("model", "[name]", "Show or change the model"),
     own("effort", "[off | low | medium | high]", "Show or change how hard the model thinks"),
     own("mode", "[read-only | ask | normal | yolo]", "Show or change the permission mode"),
-    own("theme", "[name]", "Choose the colors of the whole screen"),
-    own("skill", "NAME [request]", "Work by a skill's instructions"),
+    own("theme", "[name]", "Choose the color theme"),
+    own("skill", "NAME [request]", "Use a skill"),
     own("tools", "", "List the tools"),
     own("plugins", "", "List the plugins"),
-    own("permissions", "[revoke RULE]", "Show what is allowed without a question; take it back"),
-    own("cost", "", "Show what this conversation took"),
+    own("permissions", "[revoke RULE]", "Show remembered permissions; revoke it"),
+    own("cost", "", "Show tokens and cost of this conversation"),
     own("jobs", "[tail N | stop N]", "List background commands, show output, stop one"),
-    own("undo", "[turns] [force]", "Take back what the last turns changed in files"),
-    own("redo", "[force]", "Make the changes again that were undone last"),
-    own("changes", "[turns]", "List the files that turns changed"),
-    own("diff", "[turns]", "Show what the last turns changed, line by line"),
+    own("undo", "[turns] [force]", "Undo the file changes of the last turns"),
+    own("redo", "[force]", "Redo the changes that were undone last"),
+    own("changes", "[turns]", "List the files that changed, by turn"),
+    own("diff", "[turns]", "Show the file changes of the last turns"),
     own("new", "", "Start a new session"),
     own("rewind", "[message] [files]", "Go back to before an earlier message of yours"),
     own("fork", "[message]", "Continue in a copy of this session"),
-    own("resume", "[id]", "Go on with another session; list them without an id"),
-    own("export", "[file]", "Write the conversation as Markdown"),
+    own("resume", "[id]", "Switch to another session; without an ID, list them"),
+    own("export", "[file]", "Export the conversation as Markdown"),
     own("quit", "", "End"),
 ];
 
@@ -165,15 +165,15 @@ impl Control {
             }
             Self::Mode(_) => ("mode", "`--mode MODE` sets the mode"),
             Self::Theme(_) => ("theme", "`ui.theme` in the configuration names one"),
-            Self::Resume(_) => ("resume", "`--resume ID` goes on with a session"),
+            Self::Resume(_) => ("resume", "`--resume ID` continues a session"),
             Self::Fresh => ("new", "a run without `--resume` starts a new session"),
             Self::Rewind { .. } => ("rewind", "`brynhild --resume ID` opens a session for it"),
             Self::Fork(_) => ("fork", "`--resume ID --fork` continues in a copy"),
             Self::Restore { direction: Direction::Undo, .. } => {
-                ("undo", "`brynhild session undo` takes changes back")
+                ("undo", "`brynhild session undo` undoes changes")
             }
             Self::Restore { direction: Direction::Redo, .. } => {
-                ("redo", "`brynhild session redo` makes them again")
+                ("redo", "`brynhild session redo` redoes them")
             }
             Self::Changes { .. } => ("changes", "`brynhild session changes` shows them"),
             Self::Export(_) => ("export", "`brynhild session export ID` writes a session"),
@@ -320,7 +320,7 @@ fn permissions(run: &RunContext, words: &str, facts: &Facts<'_>) -> Result<Strin
             remembered::revoke(run, facts.policy, rule.trim())
         }
         _ => Err(Problem::misuse(format!("`/permissions {words}` is not understood"))
-            .hint("`/permissions revoke RULE` takes back what `/permissions` lists")),
+            .hint("`/permissions revoke RULE` removes a permission that `/permissions` lists")),
     }
 }
 
@@ -342,7 +342,7 @@ async fn jobs(assembly: &Assembly, words: &str) -> Result<String, Problem> {
 
 fn turns(rest: Option<&str>) -> Result<Option<u32>, Problem> {
     let number = |word: &str| word.parse().ok().filter(|count| *count > 0);
-    let wrong = |word: &str| Problem::misuse(format!("`{word}` is no number of turns"));
+    let wrong = |word: &str| Problem::misuse(format!("`{word}` is not a number of turns"));
     rest.map(|word| number(word).ok_or_else(|| wrong(word))).transpose()
 }
 
@@ -376,7 +376,7 @@ fn restoring(name: &str, rest: &str) -> Result<Control, Problem> {
         (Direction::Undo, [count]) => turns(Some(count))?.unwrap_or(1),
         (_, words) => {
             let text = format!("`/{name}` does not take `{}`", words.join(" "));
-            let hint = "`/undo 2` takes two turns back; `force` overwrites what you changed since";
+            let hint = "`/undo 2` undoes two turns; `force` overwrites your later changes";
             return Err(Problem::misuse(text).hint(hint));
         }
     };
@@ -387,7 +387,7 @@ fn restoring(name: &str, rest: &str) -> Result<Control, Problem> {
 fn mode(run: &RunContext, wanted: &str) -> Result<Mode, Problem> {
     let mode = Mode::ALL.into_iter().find(|mode| mode.as_str().eq_ignore_ascii_case(wanted));
     let mode = mode.ok_or_else(|| {
-        Problem::misuse(format!("`{wanted}` is no mode"))
+        Problem::misuse(format!("`{wanted}` is not a mode"))
             .hint("the modes are read-only, ask, normal and yolo")
     })?;
     if run.global.safe && mode != Mode::ReadOnly {

@@ -349,7 +349,7 @@ impl Requests {
                 Some(theme) => Answer::Theme(theme.name),
                 None => {
                     return Err(Problem::misuse(format!("there is no theme `{name}`"))
-                        .hint("`/theme` lists those that there are"));
+                        .hint("`/theme` lists the themes"));
                 }
             },
             Control::Model(Some(name)) => {
@@ -447,8 +447,8 @@ impl Requests {
 
     fn keeper(&self) -> Result<&Arc<SessionSnapshots>, Problem> {
         self.snapshots.as_ref().ok_or_else(|| {
-            Problem::misuse("what files held is not kept in this conversation")
-                .hint("it is where sessions are kept and `undo.enabled` is true")
+            Problem::misuse("undo is not available in this conversation")
+                .hint("it needs a saved session and `undo.enabled: true`")
         })
     }
 
@@ -460,8 +460,8 @@ impl Requests {
     /// Refuses to lose an unsaved conversation.
     fn can_go_on(&self, command: &str) -> Result<(), Problem> {
         if self.state().has_begun && self.storage == SessionStorage::Unsaved {
-            let what = format!("`{command}` would lose this conversation, which is not kept");
-            return Err(Problem::misuse(what).hint("start again with the model you want"));
+            let what = format!("`{command}` would discard this conversation, which is not saved");
+            return Err(Problem::misuse(what).hint("restart with the model you want"));
         }
         Ok(())
     }

@@ -345,9 +345,12 @@ fn plugin_show_names_parts_that_do_not_run() {
 fn invalid_hook_is_reported_at_the_start() {
     let command = json!([{"type": "command", "command": "exit 2"}]);
     for (hooks, wanted) in [
-        (json!({"PreToolUse": [{"matcher": "Bash(", "hooks": command}]}), "no regular expression"),
+        (
+            json!({"PreToolUse": [{"matcher": "Bash(", "hooks": command}]}),
+            "not a regular expression",
+        ),
         (json!({"PreToolUse": [{"hooks": [{"type": "comand"}]}]}), "`comand` is not known"),
-        (json!({"PreTooluse": [{"hooks": command}]}), "no event that is known"),
+        (json!({"PreTooluse": [{"hooks": command}]}), "not an event that is known"),
     ] {
         let project = project();
         plugin(&project, "demo", &[("hooks/hooks.json", &json!({"hooks": hooks}).to_string())]);

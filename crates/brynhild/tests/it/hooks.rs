@@ -108,7 +108,7 @@ fn symlinked_project_hooks_are_not_followed() {
     std::os::unix::fs::symlink("../elsewhere.yaml", link).unwrap();
     project.brynhild(&["trust", "--yes"]).success();
     let run = project.brynhild(&["hooks", "test", "session_start"]);
-    assert!(run.stderr.contains("no regular file of the project"), "{run}");
+    assert!(run.stderr.contains("not a regular file of the project"), "{run}");
     assert!(!project.path().join("made").exists());
 }
 

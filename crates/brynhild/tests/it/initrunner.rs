@@ -62,7 +62,7 @@ impl Server {
         let kept = Arc::clone(&seen);
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                // A client that goes away early is no fault.
+                // A client that goes away early is not a fault.
                 let _ = serve(stream, &answer, &kept);
             }
         });

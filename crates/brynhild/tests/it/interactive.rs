@@ -288,7 +288,7 @@ fn plain_output_prints_lines_once() {
     terminal.send("talk\r");
     server.wait_for_stalls(1);
     terminal.send("typed ahead\r");
-    terminal.wait_for("told at its next step");
+    terminal.wait_for("the model sees this at its next step");
     server.release();
     terminal.wait_for("word60");
     let output = terminal.output();

@@ -74,7 +74,7 @@ fn invalid_server_arguments_are_refused() {
         (vec!["mcp", "add", "a b", "--", "x"], "cannot be a server's name"),
         (vec!["mcp", "add", "a", "--env", "X", "--", "x"], "not of the form NAME=VALUE"),
         (vec!["mcp", "add", "a", "--url", "http://example.com"], "not encrypted"),
-        (vec!["mcp", "add", "a", "--url", "ftp://h/"], "no way to reach"),
+        (vec!["mcp", "add", "a", "--url", "ftp://h/"], "not a supported scheme"),
         (vec!["mcp", "add", "a"], "required"),
         (vec!["mcp", "import", "none.json"], "cannot read"),
         (vec!["mcp", "serve", "--http", "0.0.0.0:0"], "other machines"),

@@ -264,9 +264,9 @@ fn rule_for_an_unknown_tool_is_reported() {
     let run = project.brynhild(&["--mode", "yolo", "policy", "check", "curl x"]);
     run.code(1);
     for told in [
-        "rule `bash(curl:*)`: there is no tool `bash`; the rule counts for `Bash`",
+        "rule `bash(curl:*)`: there is no tool `bash`; the rule applies to `Bash`",
         "rule `Reed(x)`: there is no tool `Reed` (did you mean `Read`?)",
-        "rule `Shell(wget)`: there is no tool `Shell`, and no plugin or server here brings one",
+        "rule `Shell(wget)`: there is no tool `Shell`, and no plugin or server provides one",
     ] {
         assert_eq!(run.stderr.matches(told).count(), 1, "{told}: {run}");
     }

@@ -118,7 +118,7 @@ fn continue_resumes_the_last_session_of_the_directory() {
     assert_eq!(prompts(&project, "here"), ["first", "third", "fourth"]);
     assert_eq!(prompts(&project, "there"), ["second"]);
     let refused = run("three", &["fifth", "--continue"]);
-    assert!(refused.code(2).stderr.contains("no session of this directory"), "{refused}");
+    assert!(refused.code(2).stderr.contains("no session in this directory"), "{refused}");
     assert!(refused.stderr.contains("session list"), "{refused}");
 }
 

@@ -118,7 +118,7 @@ fn plain_prompt_agent_gets_the_tools_except_agents() {
 fn agent_gets_the_tools_and_skills_of_its_file() {
     let (project, server) =
         playing([task("reader", "read"), Reply::text("read"), Reply::text("done")]);
-    let keys = "tools: Read, Grep, Bash(git *), WebFetch, Task\ndisallowedTools: bash\n\
+    let keys = "tools: Read, Grep, Bash(git *), WebCrawl, Task\ndisallowedTools: bash\n\
                 skills: [tidy, missing]\ncolor: red\n";
     write_user_agent(&project, "reader", keys, "Read with care.");
     project.file(".brynhild/skills/tidy/SKILL.md", "---\nname: tidy\ndescription: d\n---\nSweep.");
@@ -128,7 +128,7 @@ fn agent_gets_the_tools_and_skills_of_its_file() {
     assert_eq!(tools(&chats[1]), ["Grep", "Read"]);
     let words = system(&chats[1]);
     assert!(words.contains("Read with care.\n\n# Skill: tidy\n\nSweep."), "{words}");
-    for told in ["tools that are not here: WebFetch", "skills that are not here: missing"] {
+    for told in ["tools that are not here: WebCrawl", "skills that are not here: missing"] {
         assert!(run.stderr.contains(&format!("note: reader: its file names {told}")), "{run}");
     }
 }
@@ -147,8 +147,7 @@ fn unknown_tool_name_in_an_agent_gets_a_suggestion() {
     let run = project.brynhild(&["chat", "go"]);
     run.success();
     assert!(tools(&server.chats()[1]).contains(&"Bash".to_owned()), "{run}");
-    let none =
-        |name: &str| format!("there is no tool `{name}` that `disallowedTools` could keep back");
+    let none = |name: &str| format!("there is no tool `{name}` to exclude with `disallowedTools`");
     for told in [none("Bsah") + " (did you mean `Bash`?)\n", none("Shellac") + "\n"] {
         let told = format!("warning: reader: {told}");
         assert_eq!(run.stderr.matches(&told).count(), 1, "{told} {run}");
@@ -183,7 +182,7 @@ fn unknown_agent_lists_the_known_ones() {
     let (project, server) = playing([task("spy", "look"), Reply::text("ok")]);
     project.brynhild(&["chat", "go"]).success();
     let told = result(&server.chats()[1]);
-    assert_eq!(told, "there is no agent spy; known are: general-purpose, scout");
+    assert_eq!(told, "there is no agent spy; available: general-purpose, scout");
 }
 
 #[test]

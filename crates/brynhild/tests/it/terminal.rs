@@ -175,7 +175,7 @@ fn an_interrupt_stops_a_stalled_reply() {
     server.wait_for_stalls(1);
     terminal.send("\x03");
     assert_eq!(terminal.wait_for_end(), Some(130));
-    assert!(terminal.screen().contains("interrupted; the session is kept"));
+    assert!(terminal.screen().contains("interrupted; the session is saved"));
 }
 
 #[test]
@@ -281,7 +281,11 @@ fn redirected_messages_have_no_colors() {
     assert!(output.contains("\x1b[36mcode\x1b[0m"), "the answer has colors: {output:?}");
     assert_eq!(project.read("messages"), "Tokens: 3 in / 4 out | cost unknown\n");
     let failure = project.read("failure");
-    for line in ["error: stopped: ", "hint: `brynhild chat --continue ", "Tokens: 5 in / 6 out"] {
+    for line in [
+        "error: stopped: ",
+        "hint: raise it, or run `brynhild chat --continue ",
+        "Tokens: 5 in / 6 out",
+    ] {
         assert!(failure.lines().any(|told| told.starts_with(line)), "{failure:?}");
     }
     assert!(!failure.contains('\x1b'), "{failure:?}");
@@ -343,7 +347,7 @@ fn unsaved_session_is_not_reported_as_saved() {
         assert_eq!(terminal.wait_for_end(), Some(130), "{case}");
         let screen = terminal.screen();
         assert!(screen.contains("warning: interrupted"), "{case}:\n{screen}");
-        assert_eq!(screen.contains("kept"), is_kept, "{case}:\n{screen}");
+        assert_eq!(screen.contains("the session is saved"), is_kept, "{case}:\n{screen}");
         assert_eq!(session_count(&project), usize::from(is_kept), "{case}");
 
         let server = ModelServer::start([Reply::calls([("Glob", json!({"pattern": "*"}))])]);

@@ -149,7 +149,7 @@ fn turns_are_undone_and_redone_by_number() {
     for words in ["turn 3: 1 file undone", "turns 1, 2: 1 file undone", "made again", "+2\n"] {
         assert!(run.stdout.contains(words), "{words}: {run}");
     }
-    assert!(run.stderr.contains("`nonsense` is no number of turns"), "{run}");
+    assert!(run.stderr.contains("`nonsense` is not a number of turns"), "{run}");
     let last = server.chats().pop().unwrap();
     assert!(last.text.contains("took back the file changes of 2 turns"), "{}", last.text);
     assert!(last.text.contains("made again the file changes of 2 turns"), "{}", last.text);
@@ -351,7 +351,10 @@ fn changes_before_a_kill_are_undone_only_by_force() {
     assert_eq!(project.read("a.txt"), "2\n");
     let run = session(&project, &["undo"]);
     run.code(1);
-    assert!(run.stdout.contains("not restored  a.txt: somebody else may have changed it"), "{run}");
+    assert!(
+        run.stdout.contains("not restored  a.txt: another program may have changed it"),
+        "{run}"
+    );
     session(&project, &["undo", "s", "--force"]).success();
     assert_eq!(project.read("a.txt"), "1\n");
     work(&project, "Go on.");
@@ -427,13 +430,13 @@ fn undo_without_changes_reports_nothing_to_undo() {
     assert!(!project.config_directory().join("sessions/snapshots").exists());
     let run = session(&project, &["undo"]);
     assert!(run.success().stdout.starts_with("There is nothing to undo"), "{run}");
-    assert!(session(&project, &["redo"]).success().stdout.starts_with("There is nothing"));
+    assert!(session(&project, &["redo"]).success().stdout.starts_with("Nothing to redo"));
     assert_eq!(session(&project, &["changes"]).success().stdout, "No turn changed a file.\n");
     project.config_more("undo: {enabled: false}\n");
     work(&project, "run: echo 1 > a.txt");
     assert!(!project.config_directory().join("sessions/snapshots").exists());
     let run = project.command(&["--plain", "--session", "s"]).stdin("/undo\n").run();
-    assert!(run.stderr.contains("not kept in this conversation"), "{run}");
+    assert!(run.stderr.contains("undo is not available in this conversation"), "{run}");
     let run = project.brynhild(&["chat", "/undo"]);
     run.code(2);
     assert!(run.stderr.contains("`brynhild session undo`"), "{run}");

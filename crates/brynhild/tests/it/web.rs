@@ -76,8 +76,9 @@ fn results(seen: &Seen) -> Answer {
         "GET /res/v1/web/search?q=rust+lang&count=2" => {
             json!({"web": {"results": [hit("description")]}})
         }
-        "GET /sub/search?q=rust+lang&format=json" => json!({"results": [hit("content")]}),
-        "POST /search" => json!({"results": [hit("content")]}),
+        "GET /sub/search?q=rust+lang&format=json" | "POST /search" => {
+            json!({"results": [hit("content")]})
+        }
         _ => return (404, Vec::new(), seen.line.clone()),
     };
     (200, Vec::new(), reply.to_string())

@@ -47,9 +47,9 @@ fn every_invalid_file_has_its_message() {
     config must be a YAML mapping (dict), got list
     config must be a YAML mapping (dict), got str
     config must be a YAML mapping (dict), got int
-    invalid YAML: the key a stands here twice at line 2, column 1
+    invalid YAML: duplicate key a at line 2, column 1
     invalid YAML: while parsing node, found unknown anchor at line 1, column 4
-    invalid YAML: an alias stands inside its own anchor at line 1, column 8
+    invalid YAML: an alias is inside its own anchor at line 1, column 8
     invalid YAML: a key must be plain text at line 1, column 3
     invalid YAML: unknown tag !other, the tags are !delete and !replace at line 1, column 4
     invalid YAML: a second document begins here at line 3, column 1
@@ -179,9 +179,9 @@ fn unknown_keys_are_warnings_with_a_suggestion() {
     T/home/.config/brynhild/config.yaml:4: unknown key `behavior.colour`
     T/home/.config/brynhild/config.yaml:5: unknown key `max_tokens` (did you mean `behavior.max_tokens`?)
     T/home/.config/brynhild/config.yaml:8: `tools.bash` counts for `Bash` where it forbids, and for nothing else (write `Bash`)
-    T/home/.config/brynhild/config.yaml:8: `tools.bash.require_aproval` looks like a typing error (did you mean `require_approval`?)
+    T/home/.config/brynhild/config.yaml:8: `tools.bash.require_aproval` looks like a typo (did you mean `require_approval`?)
     T/home/.config/brynhild/config.yaml:9: `tools.disabled.grep` counts for `Grep` where it forbids, and for nothing else (write `Grep`)
-    T/home/.config/brynhild/config.yaml:11: `plugins.x.enabeld` looks like a typing error (did you mean `enabled`?)
+    T/home/.config/brynhild/config.yaml:11: `plugins.x.enabeld` looks like a typo (did you mean `enabled`?)
     T/home/.config/brynhild/config.yaml:12: unknown key `hooks`
     ");
 }

@@ -39,7 +39,7 @@ fn every_key_has_a_description_and_vice_versa() {
         assert!(known.contains(&key.as_str()), "{key} has no meaning");
     }
     for key in known {
-        assert!(keys.iter().any(|it| it == key), "{key} is no key");
+        assert!(keys.iter().any(|it| it == key), "{key} is not a key");
     }
 }
 

@@ -67,13 +67,13 @@ fn json_is_valid_yaml() {
 #[test]
 fn malformed_text_is_refused_with_its_place() {
     assert_eq!(malformed("a: 1\nb: c: d"), "2:5: mapping values are not allowed in this context");
-    assert_eq!(malformed("a: 1\na: 2"), "2:1: the key a stands here twice");
+    assert_eq!(malformed("a: 1\na: 2"), "2:1: duplicate key a");
     assert_eq!(malformed("a: 1\n---\nb: 2"), "3:1: a second document begins here");
     assert_eq!(malformed("? [a]\n: 1"), "1:3: a key must be plain text");
     assert_eq!(malformed("a: 1\nb: [c,\n"), "2:4: the bracket `[` is never closed");
     assert_eq!(malformed("a: {b: [c}"), "1:10: while parsing a flow sequence, expected ',' or ']'");
     assert_eq!(malformed("a: {"), "1:4: the bracket `{` is never closed");
-    assert_eq!(malformed("a: &x [*x]"), "1:8: an alias stands inside its own anchor");
+    assert_eq!(malformed("a: &x [*x]"), "1:8: an alias is inside its own anchor");
 }
 
 #[test]

@@ -142,7 +142,7 @@ mod tests {
             ("1 2", "invalid expression: unexpected '2'"),
             ("2 ^ 3", "invalid expression: unexpected '^'; powers are written **"),
             ("'a' * 3", "invalid expression: unexpected '''"),
-            ("007", "invalid expression: '007' is no number"),
+            ("007", "invalid expression: '007' is not a number"),
             ("", "invalid expression: unexpected end"),
             (&deep, "invalid expression: too many nested parentheses"),
             (&format!("1{}", "+1".repeat(40)), "expression too complex (>100 nodes)"),

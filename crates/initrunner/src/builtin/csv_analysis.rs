@@ -25,7 +25,7 @@ const QUERY_LIMIT: usize = 50;
 pub(super) fn build(options: &Options<'_>, tool_host: &ToolHost) -> Result<Built, String> {
     let delimiter = options.text("delimiter")?.unwrap_or(",");
     let &[delimiter] = delimiter.as_bytes() else {
-        return Err(String::from("`delimiter` is no single ASCII character"));
+        return Err(String::from("`delimiter` is not a single ASCII character"));
     };
     let source = Arc::new(Source {
         directory: Directory::new(options, tool_host, &["csv"])?,

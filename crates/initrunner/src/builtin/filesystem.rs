@@ -44,7 +44,7 @@ struct FileTool {
 impl FileTool {
     fn made(work: Work, directory: &Arc<Directory>, tool_host: &ToolHost) -> Arc<dyn Tool> {
         let path = json!({"type": "string", "description": "The path, relative to the directory"});
-        let content = json!({"type": "string", "description": "All that the file shall hold"});
+        let content = json!({"type": "string", "description": "The content of the file"});
         let (name, description, risk, properties, required) = match work {
             Work::Read => (
                 "read_file",

@@ -24,11 +24,11 @@ pub(super) fn build(options: &Options<'_>, tool_host: &ToolHost) -> Result<Built
     let methods: Vec<String> = methods.iter().map(|method| method.to_uppercase()).collect();
     for method in &methods {
         Method::from_bytes(method.as_bytes())
-            .map_err(|_| format!("`allowed_methods` has {method:?}, which is no method"))?;
+            .map_err(|_| format!("`allowed_methods` has {method:?}, which is not a method"))?;
     }
     let mut headers = HeaderMap::new();
     for (name, value) in options.table("headers")? {
-        let wrong = || format!("`headers` has {name:?}, which is no header");
+        let wrong = || format!("`headers` has {name:?}, which is not a header");
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
         let mut value = HeaderValue::from_str(&value).map_err(|_| wrong())?;
         value.set_sensitive(true);
@@ -56,9 +56,9 @@ pub(super) fn build(options: &Options<'_>, tool_host: &ToolHost) -> Result<Built
 }
 
 pub(crate) fn address(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text.trim()).map_err(|_| format!("{text:?} is no address"))?;
+    let url = Url::parse(text.trim()).map_err(|_| format!("{text:?} is not an address"))?;
     if !["http", "https"].contains(&url.scheme()) || url.host_str().is_none() {
-        return Err(format!("{text:?} is no http or https address"));
+        return Err(format!("{text:?} is not an http or https address"));
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err(String::from("an address must not hold a login"));
@@ -98,7 +98,7 @@ impl HttpRequest {
         let below = self.base.path().trim_end_matches('/');
         let is_below = url.path() == below || url.path().starts_with(&format!("{below}/"));
         if url.origin() != self.base.origin() || !is_below || climbs(url.path()) {
-            return Err(format!("the path leads away from {}", self.base));
+            return Err(format!("the path leaves {}", self.base));
         }
         let method = Method::from_bytes(method.as_bytes()).map_err(|error| error.to_string())?;
         Ok((method, url))
@@ -176,7 +176,7 @@ mod tests {
             ["../admin", "%2e%2e/admin", "x/../../y", "\\..\\..\\y", "..%2f..%2Fa", "x%5c.%2E"]
         {
             assert!(
-                target("https://a.test/v1", path).unwrap_err().contains("leads away"),
+                target("https://a.test/v1", path).unwrap_err().contains("the path leaves"),
                 "{path}"
             );
         }

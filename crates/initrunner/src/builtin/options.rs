@@ -31,7 +31,7 @@ impl<'a> Options<'a> {
     }
 
     pub(super) fn texts(&self, key: &str) -> Result<Option<Vec<String>>, String> {
-        let wrong = || format!("`{key}` is no list of texts");
+        let wrong = || format!("`{key}` is not a list of texts");
         match self.get(key) {
             None => Ok(None),
             Some(Value::Array(items)) => {
@@ -43,7 +43,7 @@ impl<'a> Options<'a> {
     }
 
     pub(super) fn table(&self, key: &str) -> Result<BTreeMap<String, String>, String> {
-        let wrong = || format!("`{key}` is no mapping of names to texts");
+        let wrong = || format!("`{key}` is not a mapping of names to texts");
         match self.get(key) {
             None => Ok(BTreeMap::new()),
             Some(Value::Object(fields)) => {
@@ -58,7 +58,7 @@ impl<'a> Options<'a> {
 
     /// A list of mappings; empty where there is none.
     pub(super) fn mappings(&self, key: &str) -> Result<Vec<&'a Map<String, Value>>, String> {
-        let wrong = || format!("`{key}` is no list of mappings");
+        let wrong = || format!("`{key}` is not a list of mappings");
         match self.get(key) {
             None => Ok(Vec::new()),
             Some(Value::Array(items)) => {
@@ -81,7 +81,7 @@ impl<'a> Options<'a> {
         let count = value.as_u64().and_then(|count| usize::try_from(count).ok());
         count
             .filter(|count| *count > 0)
-            .ok_or_else(|| format!("`{key}` is no whole number of at least 1"))
+            .ok_or_else(|| format!("`{key}` is not a whole number of at least 1"))
     }
 
     pub(super) fn count_within(
@@ -92,7 +92,7 @@ impl<'a> Options<'a> {
     ) -> Result<usize, String> {
         let count = self.count(key, usual).ok().filter(|count| range.contains(count));
         let (least, most) = range.into_inner();
-        count.ok_or_else(|| format!("`{key}` is no whole number from {least} to {most}"))
+        count.ok_or_else(|| format!("`{key}` is not a whole number from {least} to {most}"))
     }
 
     /// `timeout_seconds`, which was once called `timeout`.
@@ -107,7 +107,7 @@ impl<'a> Options<'a> {
             let seconds = value.as_f64().filter(|seconds| (0.001..=86_400.0).contains(seconds));
             return seconds
                 .map(|seconds| Some(Duration::from_secs_f64(seconds)))
-                .ok_or_else(|| format!("`{key}` is no number of seconds from 0.001 to 86400"));
+                .ok_or_else(|| format!("`{key}` is not a number of seconds from 0.001 to 86400"));
         }
         Ok(None)
     }
@@ -127,9 +127,9 @@ mod tests {
         assert_eq!(options.text("a").unwrap_err(), "`a` is not text");
         assert_eq!(options.required("n").unwrap_err(), "`n` is missing");
         assert_eq!(options.flag("b", true).unwrap_err(), "`b` is neither true nor false");
-        assert_eq!(options.texts("c").unwrap_err(), "`c` is no list of texts");
-        assert!(options.count("d", 1).unwrap_err().starts_with("`d` is no whole number"));
-        assert!(options.table("b").unwrap_err().starts_with("`b` is no mapping"));
+        assert_eq!(options.texts("c").unwrap_err(), "`c` is not a list of texts");
+        assert!(options.count("d", 1).unwrap_err().starts_with("`d` is not a whole number"));
+        assert!(options.table("b").unwrap_err().starts_with("`b` is not a mapping"));
         assert_eq!(options.timeout(1).unwrap(), Duration::from_millis(2500));
         assert_eq!(options.count("n", 7).unwrap(), 7);
     }

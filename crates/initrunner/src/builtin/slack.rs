@@ -30,7 +30,7 @@ pub(super) fn build(options: &Options<'_>, tool_host: &ToolHost) -> Result<Built
     let filled = tool_host.requests.expand(written);
     // What an unset variable leaves is told when a message is sent, as with other tools.
     let webhook = if filled.contains("${") { None } else { Some(http::address(&filled)) };
-    let webhook = webhook.transpose().map_err(|_| "`webhook_url` is no address".to_owned())?;
+    let webhook = webhook.transpose().map_err(|_| "`webhook_url` is not an address".to_owned())?;
     let owned = |key| options.text(key).map(|text| text.map(str::to_owned));
     let about = About {
         name: "send_slack_message",
@@ -113,7 +113,7 @@ impl SlackMessage {
             let blocks: Value = serde_json::from_str(blocks)
                 .map_err(|error| format!("`blocks` is not valid JSON: {error}"))?;
             if !blocks.is_array() {
-                return Err(String::from("`blocks` is no JSON list"));
+                return Err(String::from("`blocks` is not JSON list"));
             }
             payload["blocks"] = blocks;
         }
@@ -183,7 +183,7 @@ mod tests {
         let actions = tool.actions(&json!({"text": "hi"})).unwrap().actions;
         assert_eq!(actions, [Action::Connect { host: "x.test".to_owned() }]);
         let error = tool.actions(&json!({"text": "hi", "blocks": "{}"})).unwrap_err();
-        assert_eq!(error.to_string(), "`blocks` is no JSON list");
+        assert_eq!(error.to_string(), "`blocks` is not JSON list");
     }
 
     #[test]
@@ -198,7 +198,7 @@ mod tests {
     fn invalid_address_is_an_error_without_its_text() {
         assert_eq!(
             built(&json!({"webhook_url": "s3cret"})).err().unwrap(),
-            "`webhook_url` is no address"
+            "`webhook_url` is not an address"
         );
         assert_eq!(built(&json!({})).err().unwrap(), "`webhook_url` is missing");
     }

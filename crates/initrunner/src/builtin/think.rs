@@ -97,6 +97,6 @@ mod tests {
         let entry = json!({"max_thoughts": 201});
         let options = Options::new(entry.as_object().unwrap());
         let said = build(&options, &fixture::tool_host(Path::new("/"))).err().unwrap();
-        assert_eq!(said, "`max_thoughts` is no whole number from 1 to 200");
+        assert_eq!(said, "`max_thoughts` is not a whole number from 1 to 200");
     }
 }

@@ -117,7 +117,8 @@ impl Page {
         let mut headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(kinds))]);
         if let Some(name) = options.text("user_agent")? {
             let value = HeaderValue::from_str(name);
-            headers.insert(USER_AGENT, value.map_err(|_| "`user_agent` is no header".to_owned())?);
+            headers
+                .insert(USER_AGENT, value.map_err(|_| "`user_agent` is not a header".to_owned())?);
         }
         Ok(Self {
             spec: ToolSpec { requires_permission: true, ..about.spec(tool_host) }.into(),
@@ -207,7 +208,7 @@ impl Page {
         } else if is_text {
             Ok(shortened(page, self.limit))
         } else {
-            Err(format!("The page is no text: its type is '{kind}'"))
+            Err(format!("The page is not text: its type is '{kind}'"))
         }
     }
 }

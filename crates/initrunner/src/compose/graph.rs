@@ -139,7 +139,7 @@ impl FlowGraph {
             names.iter().zip(&depths).filter(|(_, it)| it.is_none()).map(|(it, _)| *it).collect();
         if !cycle.is_empty() {
             let what =
-                format!("{} wait for each other; only 'loop_back' leads back", cycle.join(", "));
+                format!("{} wait for each other; use 'loop_back' for a cycle", cycle.join(", "));
             fields.error("agents", what);
             return false;
         }
@@ -150,7 +150,7 @@ impl FlowGraph {
         let free: Vec<usize> = (0..names.len()).filter(is_free).collect();
         self.entry = free.first().copied().unwrap_or_default();
         for place in free.into_iter().skip(1) {
-            let what = "nothing leads to it, so that it never runs";
+            let what = "no agent precedes it, so it never runs";
             fields.warning(&format!("agents.{}", names[place]), what);
         }
         for (source, then) in self.thens.iter().enumerate() {

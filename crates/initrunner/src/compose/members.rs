@@ -116,7 +116,7 @@ impl Reader<'_> {
     fn children(&mut self) -> Option<Vec<(String, Keys)>> {
         let agents = self.document.get("agents").and_then(Value::as_object);
         let Some(agents) = agents.filter(|agents| !agents.is_empty()) else {
-            self.fields.error("agents", "it is no mapping of names to agents");
+            self.fields.error("agents", "it is not a mapping of names to agents");
             return None;
         };
         let mut children = Vec::new();
@@ -163,7 +163,7 @@ impl Reader<'_> {
             (false, false) if children.len() == 1 => return Some(Shape::Agent),
             (false, false) if bare == 0 => return Some(Shape::Team),
             (false, false) => {
-                "a bare 'use' stands beside other agents; add 'run' for a team or 'then' for a flow"
+                "a bare 'use' is mixed with other agents; add 'run' for a team or 'then' for a flow"
             }
         };
         self.fields.error(if runs { "run" } else { "agents" }, wrong);
@@ -227,7 +227,7 @@ impl Reader<'_> {
             }
         };
         if child.get("tools").is_some_and(|tools| !tools.is_array() && !tools.is_null()) {
-            self.fields.error(&format!("{path}.tools"), "it is no list");
+            self.fields.error(&format!("{path}.tools"), "it is not a list");
         }
         let (keys, file) = if has(child, "use") {
             let (mut keys, file) = match self.used(child) {
@@ -278,7 +278,7 @@ impl Reader<'_> {
 
     /// The keys and the path of the role's file that a member uses.
     fn used(&self, child: &Keys) -> Result<(Keys, std::path::PathBuf), String> {
-        let named = child.get("use").and_then(Value::as_str).ok_or("it is no path")?;
+        let named = child.get("use").and_then(Value::as_str).ok_or("it is not a path")?;
         let beside = self.file.parent().unwrap_or(Path::new(""));
         let path = role::locate(&beside.join(named))?;
         (self.may_use)(self.file, &path)?;

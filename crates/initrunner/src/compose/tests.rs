@@ -120,7 +120,10 @@ fn invalid_documents_are_reported_with_their_place() {
             String::from("run: debate\nagents: {a: {prompt: A., then: b}, b: B.}"),
             "Error run: pick 'run' (preset) or 'then'/'after' (graph), not both",
         ),
-        (String::from("agents: {a: {use: used.yaml}, b: B.}"), "Error agents: a bare 'use' stands"),
+        (
+            String::from("agents: {a: {use: used.yaml}, b: B.}"),
+            "Error agents: a bare 'use' is mixed",
+        ),
         (
             String::from("agents: {a: {prompt: A., triggers: [1]}, b: B.}"),
             "Error agents.a.triggers: a member of a team has no triggers",
@@ -141,7 +144,7 @@ fn invalid_documents_are_reported_with_their_place() {
         (format!("run: race\n{two}"), "Error run: `race` is not known; there are sequential,"),
         (
             format!("run: debate\ndebate: {{max_rounds: 11}}\n{two}"),
-            "Error debate.max_rounds: it is no whole number from 2 to 10",
+            "Error debate.max_rounds: it is not a whole number from 2 to 10",
         ),
         (
             format!("run: ensemble\nensemble: {{mode: weighted}}\n{two}"),
@@ -205,7 +208,7 @@ fn invalid_graphs_are_reported_with_their_place() {
         ),
         (
             String::from("agents: {a: {prompt: A., then: b}, b: {prompt: B., then: a}}"),
-            "Error agents: a, b wait for each other; only 'loop_back' leads back",
+            "Error agents: a, b wait for each other; use 'loop_back' for a cycle",
         ),
     ] {
         check_error(&yaml, wanted);
@@ -222,7 +225,7 @@ fn unsupported_parts_of_a_flow_are_warnings() {
             "Warning triggers: it only matters for the daemon, and does nothing here",
             "Warning agents.a.triggers: it only matters for the daemon, and does nothing here",
             "Warning durability: it is not supported and does nothing here",
-            "Warning agents.c: nothing leads to it, so that it never runs",
+            "Warning agents.c: no agent precedes it, so it never runs",
         ]
     );
     assert!(opened(yaml).composed.is_some());

@@ -142,7 +142,7 @@ struct Archive<'a>(HashMap<String, (usize, &'a [u8])>);
 
 impl<'a> Archive<'a> {
     fn new(bytes: &'a [u8]) -> Result<Self, String> {
-        Self::listed(bytes).ok_or_else(|| String::from("this is no ZIP archive"))
+        Self::listed(bytes).ok_or_else(|| String::from("this is not a ZIP archive"))
     }
 
     fn listed(bytes: &'a [u8]) -> Option<Self> {

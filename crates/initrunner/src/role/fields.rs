@@ -48,7 +48,7 @@ impl Fields {
             Value::Null => None,
             Value::Object(fields) => Some(fields),
             _ => {
-                self.error(path, "it is no mapping");
+                self.error(path, "it is not a mapping");
                 None
             }
         }
@@ -110,7 +110,7 @@ impl Fields {
             None | Some(Value::Null) => return Vec::new(),
             Some(Value::Array(items)) => items,
             Some(_) => {
-                self.error(key, "it is no list");
+                self.error(key, "it is not a list");
                 return Vec::new();
             }
         };
@@ -195,7 +195,7 @@ impl Fields {
             None | Some(Value::Null) => return USUAL,
             Some(Value::Object(fields)) => fields,
             Some(_) => {
-                self.error("auto_skills", "it is no mapping");
+                self.error("auto_skills", "it is not a mapping");
                 return 0;
             }
         };
@@ -221,7 +221,7 @@ impl Fields {
             None | Some(Value::Null) => return 1,
             Some(Value::Object(fields)) => fields,
             Some(_) => {
-                self.error("execution", "it is no mapping");
+                self.error("execution", "it is not a mapping");
                 return 1;
             }
         };
@@ -254,7 +254,7 @@ impl Fields {
         let value = from.get(last(path)).filter(|value| !value.is_null())?;
         let number = value.as_f64().filter(|number| (least..=most).contains(number));
         if number.is_none() {
-            self.error(path, format!("it is no number from {least} to {most}"));
+            self.error(path, format!("it is not a number from {least} to {most}"));
         }
         number
     }
@@ -272,7 +272,7 @@ impl Fields {
                 u64::MAX => format!("of at least {least}"),
                 most => format!("from {least} to {most}"),
             };
-            self.error(path, format!("it is no whole number {range}"));
+            self.error(path, format!("it is not a whole number {range}"));
         }
         number
     }

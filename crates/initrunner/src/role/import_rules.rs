@@ -22,7 +22,7 @@ pub(crate) fn read(value: Option<&Value>, fields: &mut Fields) -> Value {
         None | Some(Value::Null) => return none,
         Some(Value::Object(security)) => security,
         Some(_) => {
-            fields.error("security", "it is no mapping");
+            fields.error("security", "it is not a mapping");
             return none;
         }
     };
@@ -45,7 +45,7 @@ pub(crate) fn read(value: Option<&Value>, fields: &mut Fields) -> Value {
         let items = names.as_array().map(|items| items.iter().map(|item| item.as_str()));
         let names = items.and_then(|items| items.map(|it| it.map(str::to_owned)).collect());
         if names.is_none() {
-            fields.error(&format!("security.tools.{key}"), "it is no list of modules");
+            fields.error(&format!("security.tools.{key}"), "it is not a list of modules");
         }
         names
     };

@@ -100,7 +100,8 @@ impl IngestSettings {
         let sources = fields.texts(ingest, "ingest.sources");
         for source in sources.iter().filter(|source| !source.contains("://")) {
             if let Err(error) = Glob::new(source) {
-                fields.error("ingest.sources", format!("{source:?} is no glob: {}", error.kind()));
+                fields
+                    .error("ingest.sources", format!("{source:?} is not a glob: {}", error.kind()));
             }
         }
         let resources = security.and_then(|security| security.get("resources"));

@@ -98,7 +98,7 @@ fn dimensions(from: &Map<String, Value>, fields: &mut Fields) -> Vec<Dimension> 
         None | Some(Value::Null) => return Vec::new(),
         Some(Value::Array(items)) => items,
         Some(_) => {
-            fields.error(PATH, "it is no list");
+            fields.error(PATH, "it is not a list");
             return Vec::new();
         }
     };

@@ -137,7 +137,7 @@ fn flat(document: &Map<String, Value>, fields: &mut Fields) -> Option<Role> {
         fields.error("name", NAME_RULE);
     }
     if !["prompt", "model", "tools"].iter().any(|key| document.contains_key(*key)) {
-        fields.error("", "this is no role: it has none of `prompt`, `model` and `tools`");
+        fields.error("", "this is not a role: it has none of `prompt`, `model` and `tools`");
     }
     let own = |key: &&String| !is_known(key) && !METADATA.contains(&key.as_str());
     for key in document.keys().filter(own) {
@@ -156,7 +156,7 @@ fn flat(document: &Map<String, Value>, fields: &mut Fields) -> Option<Role> {
     })
 }
 
-/// The end of an error about a document that is no single role.
+/// The end of an error about a document that is not a single role.
 const SEVERAL: &str = "has several agents, which only `brynhild run` and `validate` take";
 
 pub(crate) const VERSION: &str = "initrunner/v1";
@@ -224,7 +224,7 @@ pub(crate) fn tools(value: Option<&Value>, fields: &mut Fields) -> Vec<ToolEntry
         None | Some(Value::Null) => return Vec::new(),
         Some(Value::Array(items)) => items,
         Some(_) => {
-            fields.error("tools", "it is no list");
+            fields.error("tools", "it is not a list");
             return Vec::new();
         }
     };

@@ -91,19 +91,19 @@ fn invalid_role_is_reported_with_its_place() {
     for (yaml, wanted) in [
         ("name: Bad_Name\nprompt: x", "error name: a name has lower-case"),
         ("prompt: x", "error name: it is missing"),
-        ("name: a", "error : this is no role"),
+        ("name: a", "error : this is not a role"),
         ("name: a\nprompt: x\nmodell: y", "error modell: it is not known; did you mean `model`?"),
         (
             "name: a\nprompt: x\nguardrails: {max_tool_calls: many}",
             "error guardrails.max_tool_calls: ",
         ),
-        ("name: a\nprompt: '{{x}}'", "error deps_schema: `{{x}}` stands in the prompt"),
+        ("name: a\nprompt: '{{x}}'", "error deps_schema: `{{x}}` is used in the prompt"),
         ("name: a\nprompt: x\ntools: [{a: 1, b: 2}]", "error tools[0]: it has no `type`"),
         ("name: a\nagents: {b: x}", "error agents: a document with this key has several agents"),
         ("kind: Compose\nspec: {}", "error kind: `kind: Compose` is called `kind: Flow`"),
         ("kind: Team\nspec: {}", "error kind: a team has several agents"),
         ("name: a\nprompt: x: y", "error : line 2: "),
-        ("[1]", "error : the file is no mapping"),
+        ("[1]", "error : the file is not a mapping"),
         ("name: a\nprompt: x\nmodel: {temperature: 3}", "error model.temperature: "),
         ("name: a\nprompt: x\noutput: {type: json_schema}", "error output: it needs one of"),
     ] {
@@ -136,7 +136,7 @@ fn invalid_reasoning_is_reported() {
             "error reasoning.success_criteria: Maximum 10 success criteria allowed",
         ),
         ("{pattern: best}", "error reasoning.pattern: it is none of `react`, "),
-        ("{reflection_rounds: 4}", "error reasoning.reflection_rounds: it is no whole number"),
+        ("{reflection_rounds: 4}", "error reasoning.reflection_rounds: it is not a whole number"),
         ("{reflection_dimensions: [a]}", "error reasoning.reflection_dimensions: it has entries"),
         ("{success_criteria: [a]}", "warning reasoning.success_criteria: it does nothing here"),
         (

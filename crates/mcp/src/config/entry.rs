@@ -40,7 +40,7 @@ const FOREIGN: [(&str, &str); 11] = [
     ("autoApprove", "permission rules decide what runs unasked"),
     ("alwaysAllow", "permission rules decide what runs unasked"),
     ("alwaysLoad", "`mcp.defer_above` decides what is offered at once"),
-    ("required", "a server that does not start is told of, and the rest goes on"),
+    ("required", "a server that does not start is reported, and the others are used"),
     ("supports_parallel_tool_calls", "the annotations of a tool decide"),
     ("authProviderType", "`brynhild mcp login` signs in"),
     ("oauth", "`brynhild mcp login` signs in"),
@@ -66,7 +66,7 @@ pub(super) fn is_unpinned(entry: &Value) -> bool {
     entry.get("unpinned").and_then(Value::as_bool).unwrap_or(false)
 }
 
-/// The reason why an entry is no server.
+/// The reason why an entry is not a server.
 pub(super) enum EntryError {
     /// An environment variable without a default is not set.
     UnsetVariable(String),
@@ -343,7 +343,7 @@ impl Reader<'_> {
             other => other.is_string() || other.is_null(),
         };
         let odd = lists.iter().find(|key| self.first(&[**key]).is_some_and(|it| !is_names(it)));
-        odd.map_or(Ok(()), |key| Err(format!("`{key}` is no list of names of tools").into()))
+        odd.map_or(Ok(()), |key| Err(format!("`{key}` is not a list of names of tools").into()))
     }
 
     /// The timeouts. `timeout` is in seconds; some clients write milliseconds, which are recognized by
@@ -370,11 +370,11 @@ impl Reader<'_> {
 /// Refuses an invalid URL, and one that would send a key unencrypted to another machine.
 fn check_url(url: &str) -> Result<(), EntryError> {
     if url.chars().any(|c| c.is_control() || c.is_whitespace()) {
-        return Err("`url` holds blanks or control characters".into());
+        return Err("`url` contains spaces or control characters".into());
     }
-    let parsed = Url::parse(url).map_err(|_| format!("`{url}` is no address"))?;
+    let parsed = Url::parse(url).map_err(|_| format!("`{url}` is not an address"))?;
     if !parsed.username().is_empty() || parsed.password().is_some() {
-        return Err("`url` holds a name or password; use `headers`".into());
+        return Err("`url` contains a user name or password; use `headers`".into());
     }
     let host = parsed.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']');
@@ -388,6 +388,6 @@ fn check_url(url: &str) -> Result<(), EntryError> {
             Err(format!("`{url}` is not encrypted; use https, or an address of this machine")
                 .into())
         }
-        scheme => Err(format!("`{scheme}` is no way to reach a server; use https").into()),
+        scheme => Err(format!("`{scheme}` is not a supported scheme; use https").into()),
     }
 }

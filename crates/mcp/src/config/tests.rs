@@ -178,7 +178,7 @@ fn mistakes_name_the_server_and_leave_the_rest() {
         (json!({"url": "http://example.com/mcp"}), "not encrypted"),
         (json!({"url": "https://u:p@h/"}), "name or password"),
         (json!({"url": "file:///etc/passwd"}), "names no host"),
-        (json!({"url": "gopher://h/"}), "no way to reach"),
+        (json!({"url": "gopher://h/"}), "not a supported scheme"),
         (json!([]), "not an object"),
         (json!({"command": "x", "env": {"A=B": "c"}}), "cannot be a variable"),
     ];

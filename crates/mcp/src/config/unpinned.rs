@@ -19,7 +19,7 @@ impl UnpinnedPackage {
     /// A sentence about the server: the problem, and what to write instead.
     pub fn describe(&self) -> String {
         let Self { package, pinned } = self;
-        format!("takes whatever version of `{package}` is newest; name one, such as `{pinned}`")
+        format!("uses the newest version of `{package}`; pin one, such as `{pinned}`")
     }
 }
 
@@ -100,7 +100,7 @@ impl Registry {
         None
     }
 
-    /// An example of a package's name with a version. None if it has a version, or is no package.
+    /// An example of a package's name with a version. None if it has a version, or is not a package.
     fn pinned(self, package: &str) -> Option<String> {
         let is_local = package.starts_with(['.', '/', '~']) || package.starts_with("file:");
         if is_local || package.contains("${") {

@@ -43,7 +43,7 @@ pub(super) fn request_error(error: &ServiceError) -> String {
     match error {
         ServiceError::McpError(error) => error.message.to_string(),
         ServiceError::TransportSend(error) => innermost(error.error.as_ref()),
-        ServiceError::TransportClosed => "it ended the conversation".to_owned(),
+        ServiceError::TransportClosed => "it ended the session".to_owned(),
         other => other.to_string(),
     }
 }

@@ -45,7 +45,7 @@ impl SigningKey {
     /// by which algorithm it signs.
     pub fn from_pem(text: &[u8]) -> Result<Self, Failure> {
         let key = PrivateKeyDer::from_pem_slice(text)
-            .map_err(|error| Failure::new(format!("this is no private key in PEM: {error}")))?;
+            .map_err(|error| Failure::new(format!("this is not a private key in PEM: {error}")))?;
         let (bytes, random) = (key.secret_der(), SystemRandom::new());
         for (kind, algorithm, curve) in [
             (&ECDSA_P256_SHA256_FIXED_SIGNING, "ES256", P256),
@@ -82,7 +82,7 @@ impl SigningKey {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let mut unique = [0; 16];
         let filled = SystemRandom::new().fill(&mut unique);
-        filled.map_err(|_| Failure::new("this machine has no random numbers"))?;
+        filled.map_err(|_| Failure::new("no random numbers are available"))?;
         let head = json!({"typ": "client-authentication+jwt", "alg": self.algorithm});
         let claims = json!({
             "iss": client,
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn invalid_keys_are_refused_and_keys_do_not_print() {
         let error = SigningKey::from_pem(b"hush").unwrap_err().to_string();
-        assert!(error.contains("no private key in PEM"), "{error}");
+        assert!(error.contains("not a private key in PEM"), "{error}");
         let [(text, _), ..] = keys();
         let key = SigningKey::from_pem(text.as_bytes()).unwrap();
         assert_eq!(format!("{key:?}"), "SigningKey { algorithm: \"ES256\", .. }");

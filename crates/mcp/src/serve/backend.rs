@@ -154,7 +154,7 @@ impl Request<'_> {
             }
         }
         conversation.finish().await;
-        result.unwrap_or_else(|| ToolOutput::failure("the call did not end"))
+        result.unwrap_or_else(|| ToolOutput::failure("the call did not finish"))
     }
 }
 

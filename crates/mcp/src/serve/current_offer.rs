@@ -48,7 +48,7 @@ impl CurrentOffer {
             drop(guard);
         });
         if let Err(error) = renewal.await {
-            self.host.frontend().warn(&format!("what has changed is not used: {error}"));
+            self.host.frontend().warn(&format!("changes are not used: {error}"));
         }
         self.last()
     }

@@ -48,7 +48,7 @@ type Service = StreamableHttpService<Server, LocalSessionManager>;
 pub fn token() -> Result<Secret<String>, Failure> {
     let mut bytes = [0; 32];
     let filled = SystemRandom::new().fill(&mut bytes);
-    filled.map_err(|_| Failure::new("this machine has no random numbers"))?;
+    filled.map_err(|_| Failure::new("no random numbers are available"))?;
     Ok(Secret::new(URL_SAFE_NO_PAD.encode(bytes)))
 }
 
@@ -86,7 +86,7 @@ pub async fn http(
             Some(_) = clients.join_next(), if !clients.is_empty() => continue,
             () = cancel.cancelled() => break,
         };
-        // A client that went away while it was accepted is no reason to stop.
+        // A client that went away while it was accepted is not a reason to stop.
         let Ok((stream, _)) = accepted else { continue };
         let gate = Arc::clone(&gate);
         clients.spawn(async move {
@@ -120,7 +120,7 @@ impl Gate {
         // Another port of this machine is another page's, which browsers call the same site.
         let site = request.headers().get("sec-fetch-site");
         if site.is_some_and(|site| site != "same-origin" && site != "none") {
-            return refusal(StatusCode::FORBIDDEN, "pages of other sites have no access");
+            return refusal(StatusCode::FORBIDDEN, "requests from other sites are refused");
         }
         if let Some(token) = &self.token {
             let sent = request.headers().get(header::AUTHORIZATION);

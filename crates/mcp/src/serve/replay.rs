@@ -117,7 +117,7 @@ impl EventStore for ReplayBuffer {
             stream.is_some_and(|stream| stream.dropped.is_none_or(|it| it <= number))
         };
         if !is_stored(&self.streams.borrow()) {
-            return Err(io::Error::other("what came after it is not kept any more").into());
+            return Err(io::Error::other("later events are no longer stored").into());
         }
         let state = (self.streams.subscribe(), id.to_owned(), number);
         Ok(Box::pin(stream::unfold(state, |(mut streams, id, number)| async move {

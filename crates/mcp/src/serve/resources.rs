@@ -65,7 +65,7 @@ impl Request<'_> {
         match read.facts.remove(CONTENTS).filter(|_| read.success) {
             Some(contents) => serde_json::from_value(contents)
                 .map(Some)
-                .map_err(|error| format!("what {uri} holds makes no sense: {error}")),
+                .map_err(|error| format!("what {uri} contains is invalid: {error}")),
             None => Err(read.for_model()),
         }
     }

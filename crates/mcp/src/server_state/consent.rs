@@ -163,8 +163,8 @@ impl ServerState {
         if shown.as_ref() != Some(&change) {
             let server = &self.server.name;
             return Err(format!(
-                "not run: MCP server `{server}` has changed this tool since the user agreed to \
-                 it. Call it again; the user is then shown the change and asked."
+                "not run: MCP server `{server}` has changed this tool since the user accepted \
+                 it. Call it again to show the user the change."
             ));
         }
         approvals.pending.remove(tool);
@@ -268,7 +268,7 @@ impl ServerState {
         let other = now.iter().filter(|(path, hash)| files.get(*path) != Some(*hash));
         let names: Vec<&str> = other.map(|(path, _)| path.as_str()).collect();
         let names = names.join(", ");
-        let sentence = format!("is not started: its program changed meanwhile ({names})");
+        let sentence = format!("is not started: its program has changed ({names})");
         let hint = format!("`brynhild mcp test {}` starts it as it is now", self.server.name);
         Err(Failure::of(&self.server, sentence).hinted(hint))
     }

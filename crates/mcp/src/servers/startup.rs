@@ -16,8 +16,8 @@ const MAX_SCREEN_WAIT: Duration = Duration::from_secs(2);
 /// A longer wait is announced.
 const SILENT_WAIT: Duration = Duration::from_secs(1);
 
-const GOES_ON: &str = "it goes on without them, and their tools are offered from the prompt on \
-                       that follows their answer";
+const GOES_ON: &str = "continuing without them; their tools are offered with the next prompt \
+                       after they have started";
 
 /// The servers that are being started.
 #[derive(Default)]
@@ -56,9 +56,8 @@ impl Servers {
         if !again.is_empty() {
             let names: Vec<&str> = again.iter().map(|fetch| fetch.server.as_str()).collect();
             let names = names.join(", ");
-            self.frontend().hint(&format!(
-                "MCP servers that failed before are tried again: {names}; {GOES_ON}"
-            ));
+            self.frontend()
+                .hint(&format!("MCP servers that failed before are retried: {names}; {GOES_ON}"));
             self.startup.add(self.spawn(again, &Arc::new(AtomicBool::new(true))));
         }
         let is_late = Arc::new(AtomicBool::new(false));
@@ -129,7 +128,7 @@ async fn run(fetch: CatalogFetch, frontend: Arc<dyn Frontend>, is_late: Arc<Atom
         Err(failure) => failure.report(frontend.as_ref()),
         Ok(()) if is_late.load(Ordering::Relaxed) => {
             frontend.hint(&format!(
-                "MCP server `{server}` has started; its tools are offered from the next prompt on"
+                "MCP server `{server}` has started; its tools are offered with the next prompt"
             ));
         }
         Ok(()) => {}

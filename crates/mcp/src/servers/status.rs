@@ -71,7 +71,7 @@ impl ServerStatus {
     pub fn report(&self) -> Vec<String> {
         let mut lines = vec![format!("{}: {}", self.transport, self.target)];
         lines.extend(match self.state {
-            CatalogState::Disabled => Some("nothing is loaded: it is switched off".to_owned()),
+            CatalogState::Disabled => Some("not loaded: it is disabled".to_owned()),
             CatalogState::Unknown => Some("it was never started".to_owned()),
             CatalogState::Failed => {
                 self.error.as_ref().map(|it| format!("it could not be started: {it}"))

@@ -53,7 +53,7 @@ impl UserPrompt {
                     break Some(value);
                 }
                 misfit = match typed {
-                    "" => "It is needed.".to_owned(),
+                    "" => "A value is required.".to_owned(),
                     typed => format!("`{}` does not fit.", visible(typed)),
                 };
             };

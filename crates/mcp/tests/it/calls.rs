@@ -126,7 +126,7 @@ async fn silent_server_times_out() {
     document["test"]["startup_timeout_sec"] = json!(0.2);
     workspace.servers(&document).fetch_catalogs().await;
     let failure = workspace.notices();
-    assert!(failure.contains("did not say what it offers"), "{failure}");
+    assert!(failure.contains("did not list its tools"), "{failure}");
 }
 
 #[tokio::test]

@@ -174,11 +174,7 @@ async fn announced_change_survives_a_server_failure() {
     workspace.file("broken.txt", "");
     text(&servers, "mcp__test__count", json!({})).await;
     servers.refresh().await;
-    assert!(
-        workspace.notices().contains("cannot be asked what it offers"),
-        "{}",
-        workspace.notices()
-    );
+    assert!(workspace.notices().contains("its tools cannot be listed"), "{}", workspace.notices());
     let failed = text(&servers, "mcp__test__echo", json!({"text": "x"})).await;
     assert!(failed.contains("Method not found"), "{failed}");
     std::fs::remove_file(workspace.work().join("broken.txt")).unwrap();
@@ -262,7 +258,7 @@ async fn program_changed_before_a_restart_is_not_restarted() {
     let servers =
         workspace.servers(&json!({"test": {"command": "python3", "args": ["server.py"]}}));
     let refused = servers.test("test").await.err().unwrap().with_hint();
-    assert!(refused.contains("its program changed meanwhile"), "{refused}");
+    assert!(refused.contains("its program has changed"), "{refused}");
     assert!(refused.contains("server.py"), "{refused}");
     servers.shutdown().await;
 }

@@ -21,7 +21,7 @@ pub(super) struct Fetched {
     pub(super) scratch: Option<TempDir>,
 }
 
-/// Fetches a plugin that is not listed in a marketplace and is no Python package.
+/// Fetches a plugin that is not listed in a marketplace and is not a Python package.
 pub(super) async fn fetch<H: Host>(
     host: &H,
     source: &Source,
@@ -32,7 +32,7 @@ pub(super) async fn fetch<H: Host>(
             Ok(Fetched { directory: path.clone(), revision: None, scratch: None })
         }
         Source::Directory(path) => {
-            Err(H::Error::failed(format!("{} is no directory any more", path.display())))
+            Err(H::Error::failed(format!("{} is not a directory any more", path.display())))
         }
         Source::Git { url, reference, directory } => {
             let wanted = revision.or(reference.as_deref());
@@ -55,7 +55,7 @@ pub(super) async fn fetch<H: Host>(
 
 async fn clone<H: Host>(host: &H, url: &str, wanted: Option<&str>) -> Result<Fetched, H::Error> {
     if let Some(wanted) = wanted.filter(|wanted| wanted.starts_with('-')) {
-        return Err(H::Error::misuse(format!("{wanted:?} is no branch, tag or commit")));
+        return Err(H::Error::misuse(format!("{wanted:?} is not a branch, tag or commit")));
     }
     let scratch = super::scratch(host)?;
     let local = url.strip_prefix("file://").map_or(Path::new(url), Path::new);

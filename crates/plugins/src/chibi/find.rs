@@ -133,10 +133,10 @@ impl Search {
             Ok(target) if target.starts_with(directory) => target,
             Ok(target) => {
                 let what = format!(
-                    "this link leads out of the directory of plugins, to {}, and is not followed",
+                    "this symlink points outside the plugin directory, to {}, and is not followed",
                     shown(&target)
                 );
-                let hint = "put a copy in its place, or name the directory that it leads to in \
+                let hint = "put a copy in its place, or name its target in \
                             `plugins.search_paths`";
                 return self.problems.push(Problem::new(root, what, hint));
             }

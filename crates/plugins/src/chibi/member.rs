@@ -143,8 +143,8 @@ impl Member {
         let said = [ran.stderr.trim(), printed].into_iter().find(|text| !text.is_empty());
         let said = said.map(|said| format!(": {}", quoted(said)));
         let said = said.unwrap_or_default();
-        let retry = "mend it, or put `.disabled` after its name; a failed plugin is tried again \
-                     when its file is touched";
+        let retry = "fix it, or append `.disabled` to its name; the plugin is retried when its \
+                     file changes";
         let what = match ran.end {
             End::Exited(0) => match serde_json::from_str::<Value>(printed) {
                 Ok(value) => return Ok(Said::Printed(value)),

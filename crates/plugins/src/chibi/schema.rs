@@ -60,7 +60,7 @@ impl Schema {
             let read = match (printed, entry) {
                 (_, Value::Object(_)) => tool(file, entry, &mut schema.problems),
                 (Value::Array(_), _) => {
-                    Err(format!("entry {} of what `--schema` lists is no object", index + 1))
+                    Err(format!("entry {} of what `--schema` lists is not an object", index + 1))
                 }
                 _ => Err("`--schema` prints neither an object nor a list of objects".to_owned()),
             };
@@ -89,7 +89,7 @@ fn tool(file: &Path, entry: &Value, problems: &mut Vec<Problem>) -> Result<ToolE
         problems.push(Problem::new(file, what, hidden::HINT));
     }
     let parameters = object_schema(entry.get("parameters"))
-        .ok_or_else(|| format!("`parameters` of `{own_name}` is no JSON Schema of an object"))?;
+        .ok_or_else(|| format!("`parameters` of `{own_name}` is not a JSON Schema of an object"))?;
     let switch = |key: &str, usual: bool| entry.get(key).and_then(Value::as_bool).unwrap_or(usual);
     let flow = match (switch("flow_control", false), switch("ends_turn", false)) {
         (false, false) => Flow::Runs,

@@ -58,7 +58,7 @@ fn executables_and_their_directories_are_plugins() {
     assert_eq!(names(&search), ["one", "same", "three", "two"]);
     let problems: Vec<String> = search.problems.iter().map(ToString::to_string).collect();
     assert_eq!(problems.len(), 2, "{problems:#?}");
-    assert!(problems[0].contains("leads out of the directory of plugins"), "{problems:#?}");
+    assert!(problems[0].contains("points outside the plugin directory"), "{problems:#?}");
     assert!(problems[1].contains("there is no executable `odd`"), "{problems:#?}");
     let own = find(&directory.join("three"), Place::Flag, &Directories::default());
     assert_eq!(names(&own), ["three"]);
@@ -82,7 +82,7 @@ fn schema_is_an_object_or_list_with_faults_reported() {
     let schema = Schema::read(file, &list);
     assert_eq!((schema.tools.len(), schema.problems.len()), (1, 4), "{:#?}", schema.problems);
     let told = |what: &str| schema.problems.iter().any(|problem| problem.what == what);
-    assert!(told("entry 3 of what `--schema` lists is no object"), "{:#?}", schema.problems);
+    assert!(told("entry 3 of what `--schema` lists is not an object"), "{:#?}", schema.problems);
     for nothing in [json!([]), json!(null), json!("x")] {
         assert_eq!(Schema::read(file, &nothing).problems.len(), 1);
     }

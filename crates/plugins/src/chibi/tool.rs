@@ -71,7 +71,7 @@ impl ChibiTool {
         let name = &self.spec.name;
         let mut output = ToolOutput { output: ran.stdout.text, ..ToolOutput::default() };
         if ran.stdout.is_cut {
-            output.output.push_str("\n[the plugin printed more than is kept]");
+            output.output.push_str("\n[more output was dropped]");
         }
         let why = match ran.end {
             End::Exited(0) => {

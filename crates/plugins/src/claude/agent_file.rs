@@ -86,8 +86,7 @@ pub(crate) fn parse(path: &Path, text: &str, plugin: Option<&str>) -> Result<Age
         return Err(Problem::new(path, "the agent has no `description`", hint));
     };
     if !document.keys.get("disallowedTools").is_none_or(is_names) {
-        let what =
-            "`disallowedTools` is no list of names, so that it is not known what to keep back";
+        let what = "`disallowedTools` is not a list of names, so the tools to exclude are unknown";
         return Err(Problem::new(path, what, "write `disallowedTools: [Bash, Write]`"));
     }
     let mut ignored: Vec<&'static str> = if plugin.is_some() { REFUSED.to_vec() } else { vec![] };

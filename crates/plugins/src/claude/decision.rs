@@ -21,7 +21,7 @@ pub(crate) fn read_answer(event: Event, status: u16, body: &str) -> Reply {
     match serde_json::from_str::<Value>(body) {
         Ok(value) => decided(event, &value, &mut said),
         Err(_) if body.is_empty() => {}
-        Err(error) => said.failures.push(format!("what it answered is no valid JSON: {error}")),
+        Err(error) => said.failures.push(format!("what it answered is not valid JSON: {error}")),
     }
     said
 }
@@ -61,7 +61,7 @@ fn printed(event: Event, words: &str, hearing: Hearing, said: &mut Reply) {
         match serde_json::from_str::<Value>(words) {
             Ok(value) => decided(event, &value, said),
             Err(error) => {
-                said.failures.push(format!("what it printed is no valid JSON: {error}"));
+                said.failures.push(format!("what it printed is not valid JSON: {error}"));
             }
         }
     } else if hearing == Hearing::Whole && event.hears_plain_words() && !words.is_empty() {

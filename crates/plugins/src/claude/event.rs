@@ -69,7 +69,7 @@ impl Event {
         }
         match MISSING.iter().find(|(missing, _)| *missing == name) {
             Some((_, why)) => Err(format!("it has no counterpart here: {why}")),
-            None => Err("it is no event that is known".to_owned()),
+            None => Err("it is not an event that is known".to_owned()),
         }
     }
 

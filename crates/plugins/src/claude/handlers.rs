@@ -205,7 +205,7 @@ fn handler_of(event: Event, handler: &Value, values: &Values) -> Result<Handler,
 fn address(keys: &Map<String, Value>) -> Result<Program, String> {
     let url = keys.get("url").and_then(Value::as_str).map(str::trim).unwrap_or_default();
     if !url.starts_with("https://") && !url.starts_with("http://") {
-        return Err("`url` is no address with http or https".to_owned());
+        return Err("`url` is not an address with http or https".to_owned());
     }
     let texts = |value: &Value| value.as_str().map(str::to_owned);
     let mut headers = BTreeMap::new();
@@ -314,7 +314,7 @@ mod tests {
         );
         assert_eq!(read.handlers[5].waiting, Waiting::Woken);
         let told = read.faults.join("\n");
-        for words in ["`tool` is", "no address", "no regular expression", "Sometimes"] {
+        for words in ["`tool` is", "not an address", "not a regular expression", "Sometimes"] {
             assert!(told.contains(words), "{told}");
         }
         assert!(read.ignored[0].contains("FileChanged") && read.ignored.len() == 1);

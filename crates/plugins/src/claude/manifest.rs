@@ -268,7 +268,9 @@ impl Keys<'_> {
             Some(Value::String(path)) => vec![path.as_str()],
             Some(Value::Array(items)) => items
                 .iter()
-                .map(|item| item.as_str().ok_or_else(|| format!("`{key}` holds what is no path")))
+                .map(|item| {
+                    item.as_str().ok_or_else(|| format!("`{key}` holds what is not a path"))
+                })
                 .collect::<Result<_, _>>()?,
             Some(_) => return Err(format!("`{key}` is neither a path nor a list of paths")),
         };
@@ -284,7 +286,7 @@ impl Keys<'_> {
         let leaves =
             |part: Component<'_>| !matches!(part, Component::Normal(_) | Component::CurDir);
         if Path::new(relative).components().any(leaves) {
-            return Err(format!("`{key}` names {path:?}, which leads out of the plugin"));
+            return Err(format!("`{key}` names {path:?}, which is outside the plugin"));
         }
         let place = self.root.join(relative.trim_end_matches('/'));
         // What is trusted is read by these endings as well, so that no other may say what runs.

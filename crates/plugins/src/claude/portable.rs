@@ -237,7 +237,7 @@ impl Directories<'_> {
             return Err(what.to_owned());
         };
         if leaves(path) {
-            return Err("`cwd` leads out of the plugin's data".to_owned());
+            return Err("`cwd` is outside the plugin's data directory".to_owned());
         }
         Ok(self.data.join(path))
     }
@@ -246,7 +246,7 @@ impl Directories<'_> {
         let full = self.root.join(path);
         let real = full.canonicalize().unwrap_or_else(|_| full.clone());
         if leaves(path) || !real.starts_with(self.root) {
-            return Err(format!("{path:?} leads out of the plugin"));
+            return Err(format!("{path:?} is outside the plugin"));
         }
         Ok(full)
     }

@@ -72,7 +72,7 @@ impl Run {
                 Ok(post.send(event, &settings.requests, surroundings, &self.input).await?)
             }
             Program::Question { prompt, model } => {
-                let ask = self.shared.ask.get().ok_or("there is no model that could be asked")?;
+                let ask = self.shared.ask.get().ok_or("no model is available")?;
                 let reply = ask.ask(model.as_deref(), &asked(prompt, &self.input)).await?;
                 Ok(decision::read_reply(&reply))
             }

@@ -47,7 +47,7 @@ pub(super) fn read(
 pub(super) fn from_value(item: &Value, label: &Label) -> Result<Command, Problem> {
     let place = PathBuf::from(format!("<{}>", label.source));
     let Value::Object(fields) = item else {
-        return Err(Problem::new(&place, "this command is no mapping", "return a dict"));
+        return Err(Problem::new(&place, "this command is not a mapping", "return a dict"));
     };
     // The fields may lie in `frontmatter`, as in the object that packages are offered to return.
     let mut keys = match fields.get("frontmatter") {
@@ -93,7 +93,7 @@ fn command(keys: &Map<String, Value>, body: &str, label: &Label) -> Result<Comma
     }
     if !is_typeable(&name) {
         let what = format!("the name {name:?} cannot be typed as a command");
-        return Err(fault("name", what, "leave out blanks, `/` and `:`"));
+        return Err(fault("name", what, "do not use spaces, `/` or `:`"));
     }
     let description = words(keys, "description")?;
     if description.chars().count() > DESCRIPTION_LIMIT {
@@ -128,7 +128,7 @@ fn words(keys: &Map<String, Value>, key: &'static str) -> Result<String, Fault> 
 }
 
 fn aliases(keys: &Map<String, Value>) -> Result<Vec<String>, Fault> {
-    let wrong = || fault("aliases", "`aliases` is no list of texts", "write `aliases: [a, b]`");
+    let wrong = || fault("aliases", "`aliases` is not a list of texts", "write `aliases: [a, b]`");
     let items = match keys.get("aliases") {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Array(items)) => items,
@@ -139,7 +139,7 @@ fn aliases(keys: &Map<String, Value>) -> Result<Vec<String>, Fault> {
     match aliases.iter().find(|alias| alias.is_empty() || !is_typeable(alias)) {
         Some(odd) => {
             let what = format!("the alias {odd:?} cannot be typed as a command");
-            Err(fault("aliases", what, "leave out blanks, `/` and `:`"))
+            Err(fault("aliases", what, "do not use spaces, `/` or `:`"))
         }
         None => Ok(aliases),
     }

@@ -68,7 +68,7 @@ fn apart(body: &str) -> Vec<Piece> {
             line_apart(line, &mut text, &mut pieces);
         }
     }
-    // A fence without an end is no command.
+    // A fence without an end is not a command.
     if let Some(lines) = fence {
         text.push_str("```!\n");
         text.push_str(&lines);

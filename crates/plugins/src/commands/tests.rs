@@ -73,7 +73,7 @@ fn invalid_command_file_is_reported_with_its_line() {
         ("---\nname: a\n", "line 1: the front matter has no end"),
         ("---\nname: 7\n---\n", "line 2: `name` is not text"),
         ("---\ndescription: x\n---\n", "`name` is missing"),
-        ("---\nname: a\naliases: b\n---\n", "line 3: `aliases` is no list of texts"),
+        ("---\nname: a\naliases: b\n---\n", "line 3: `aliases` is not a list of texts"),
         ("---\nname: a\nalias: [b]\n---\n", "`alias` is not a key of a command"),
         ("---\nname: two words\n---\n", "line 2: the name \"two words\" cannot be typed"),
         ("---\nname: a\nargs: [x]\n---\n", "line 3: `args` is not text"),
@@ -187,5 +187,5 @@ fn project_commands_cannot_be_symlinks_outside() {
     let places = Places { project: Some(commands), ..Places::default() };
     let found = discover(&places, &Contributions::default());
     assert_eq!(found.commands.len(), 1);
-    assert!(found.problems[0].what.contains("leads outside"));
+    assert!(found.problems[0].what.contains("points outside"));
 }

@@ -72,7 +72,7 @@ fn opened(env: &PluginEnv<'_>) -> Apis {
         }
         Some(_) => {
             let hint = "write a list of entries with `name`, `base_url` and `endpoints`";
-            env.report(&Problem::new(place, "`api.tools` is no list", hint));
+            env.report(&Problem::new(place, "`api.tools` is not a list", hint));
         }
     }
     for plugin in plugins(env).active().filter(|plugin| !plugin.manifest.apis.is_empty()) {
@@ -133,7 +133,7 @@ struct Apis {
 
 impl Apis {
     fn leave(&mut self, entry: &Value, place: &Path) {
-        let report = vec![ReportLine::Note("nothing is loaded: it is switched off".to_owned())];
+        let report = vec![ReportLine::Note("not loaded: it is disabled".to_owned())];
         self.list(entry, place, Listed { report, ..Listed::default() });
     }
 

@@ -182,9 +182,9 @@ fn listing(env: &PluginEnv<'_>, set: &ClaudeSet) -> Vec<Listed> {
     });
     let idle = set.idle.iter().map(|plugin| {
         let why = if plugin.trusted {
-            "nothing is loaded: it is switched off"
+            "not loaded: it is disabled"
         } else {
-            "nothing is loaded: it lies in a project that you have not trusted"
+            "nothing is loaded: it is in a project that you have not trusted"
         };
         of(plugin, vec![ReportLine::Note(why.to_owned())])
     });

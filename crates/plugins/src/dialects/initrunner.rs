@@ -183,7 +183,7 @@ fn set_variables(env: &PluginEnv<'_>, entries: &[&Entry]) -> Vec<String> {
 
 fn tell_untrusted(env: &PluginEnv<'_>, role: &RoleFacts<'_>, what: &str) {
     let (name, directory) = (role.name, role.directory().display());
-    env.program.warn(&format!("the role {name} came with a project that is not trusted: {what}"));
+    env.program.warn(&format!("the role {name} belongs to an untrusted project: {what}"));
     env.program.hint(&format!("name a role file in {directory} on the command line to trust it"));
 }
 
@@ -283,7 +283,7 @@ pub fn network(
     let remedy = if is_trusted {
         format!("the user can grant it with `brynhild plugin grant {name} --network`")
     } else {
-        format!("the role came with a project that is not trusted, so no grant for `{name}` counts")
+        format!("the role belongs to an untrusted project, so no grant for `{name}` counts")
     };
     GrantedNetwork {
         network: Arc::new(move || if is_open() { granted.clone() } else { Network::None }),

@@ -103,7 +103,7 @@ fn fault_of_package(env: &PluginEnv<'_>, plugin: &Plugin) -> Option<Problem> {
         return None;
     }
     let what = format!(
-        "the package of the plugin `{}` lies in the project, so nothing of it is used",
+        "the package of the plugin `{}` is in the project, so it is not used",
         plugin.name()
     );
     let hint = "name the interpreter in `plugins.python` of your own configuration to use it";

@@ -117,7 +117,7 @@ fn libraries(prefix: &Path) -> Vec<PathBuf> {
     directories
 }
 
-/// Those of an interpreter that is no virtual environment, with the user's own first.
+/// Those of an interpreter that is not a virtual environment, with the user's own first.
 fn system_sites(python: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let Ok(real) = fs::canonicalize(python) else {
         return Vec::new();

@@ -91,7 +91,7 @@ fn yaml_errors_carry_the_line_of_the_file() {
         wrong("---\nname: x\ndescription: a: b\n---\n"),
         "line 3: mapping values are not allowed in this context"
     );
-    assert_eq!(wrong("---\na: 1\na: 2\n---\n"), "line 3: the key a stands here twice");
+    assert_eq!(wrong("---\na: 1\na: 2\n---\n"), "line 3: duplicate key a");
 }
 
 #[test]

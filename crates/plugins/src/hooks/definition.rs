@@ -279,7 +279,7 @@ impl Reader<'_> {
                 continue;
             };
             if seen.contains(&event) {
-                let what = format!("`{name}` stands twice; the hooks of both count");
+                let what = format!("`{name}` appears twice; the hooks of both are used");
                 self.report(entries.place.line, what, "put them into one list");
             }
             seen.push(event);
@@ -425,7 +425,7 @@ impl Reader<'_> {
         let said = entry.get("event").and_then(Node::text);
         if let Some(said) = said.filter(|said| *said != event.name()) {
             let what =
-                format!("hook `{name}` says `event: {said}`, but stands under {}", event.name());
+                format!("hook `{name}` says `event: {said}`, but is listed under {}", event.name());
             self.report(definition.line, what, "move it, or remove `event`");
         }
         let is_name = |other: &&Definition| other.event == event && other.name == *name;

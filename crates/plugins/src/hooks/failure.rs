@@ -37,7 +37,7 @@ impl From<HookError> for Failed {
 }
 
 impl Failed {
-    /// A shell is no program that a hook names: if it cannot be started, nothing can.
+    /// A shell is not a program that a hook names: if it cannot be started, nothing can.
     fn at_start(error: SandboxError, program: &Path) -> Self {
         let is_shell = [Path::new("/bin/sh"), Path::new("/bin/bash")].contains(&program);
         match Self::from(error) {

@@ -66,7 +66,7 @@ fn condition(node: &Node, complaints: &mut Vec<(usize, String)>) -> Condition {
                 let kind =
                     if matches!(pattern, Pattern::Glob(_)) { "a glob" } else { "plain text" };
                 let mut what = format!("the pattern `{text}` looks like a regular expression, ");
-                let _ = write!(what, "which it is not here ({why}); it counts as {kind}");
+                let _ = write!(what, "which it is not here ({why}); it is treated as {kind}");
                 complaints.push((node.place.line, what));
             }
             Condition::Text(pattern)

@@ -143,7 +143,7 @@ impl NameMatcher {
             return Ok(Self { text: names.join("|"), patterns: Some(patterns) });
         }
         let expression = Regex::new(text)
-            .map_err(|_| format!("the matcher `{text}` is no regular expression"))?;
+            .map_err(|_| format!("the matcher `{text}` is not a regular expression"))?;
         Ok(Self { text: text.to_owned(), patterns: Some(vec![Pattern::Expression(expression)]) })
     }
 

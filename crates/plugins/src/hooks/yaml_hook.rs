@@ -208,7 +208,7 @@ impl YamlHook {
         }
         let value: Value = serde_json::from_str(printed).map_err(|error| {
             let shown = text::head(printed, SHOWN);
-            HookError(format!("the script printed what is no JSON ({error}): {shown}"))
+            HookError(format!("the script printed what is not JSON ({error}): {shown}"))
         })?;
         let (answer, unknown) = Answer::parse(&value)
             .map_err(|what| HookError(format!("the script answered with {what}")))?;
@@ -222,7 +222,7 @@ impl YamlHook {
             let known = "`continue`, `block` and `skip` are";
             return Err(HookError(format!("the action `{action}` is not known; {known}")));
         }
-        self.tell(&format!("the action `{action}` is not known and counts as continue"));
+        self.tell(&format!("the action `{action}` is unknown; using `continue`"));
         Ok(answer)
     }
 

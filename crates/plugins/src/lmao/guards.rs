@@ -47,7 +47,7 @@ impl Guards {
         }
         guards.retain(|file| Path::new(file).exists());
         cache::write(&self.file, &guards).map_err(|error| {
-            let what = format!("which plugins guard calls could not be kept: {error}");
+            let what = format!("which plugins guard calls could not be saved: {error}");
             Problem::new(&self.file, what, "see to the directory, so that it can be written")
         })
     }

@@ -10,7 +10,7 @@ use crate::rest::Api;
 
 #[derive(Clone, Debug, Default)]
 pub struct Validation {
-    /// Why it is no plugin, or only a part of one.
+    /// Why it is not a plugin, or only a part of one.
     pub errors: Vec<Problem>,
     pub warnings: Vec<Problem>,
     pub manifest: Option<Manifest>,

@@ -34,7 +34,7 @@ pub(super) fn read(text: &str) -> (Option<Manifest>, Vec<Fault>) {
 pub(super) fn wishes(value: &Value, faults: &mut Vec<String>) -> Wishes {
     let Value::Object(keys) = value else {
         if !value.is_null() {
-            faults.push(format!("`sandbox` is no mapping of {}", WISHES.join(", ")));
+            faults.push(format!("`sandbox` is not a mapping of {}", WISHES.join(", ")));
         }
         return Wishes::default();
     };
@@ -63,7 +63,7 @@ pub(super) fn wishes(value: &Value, faults: &mut Vec<String>) -> Wishes {
     }
 }
 
-/// Returns true if a value is one word that is no name of a host in the network at large.
+/// Returns true if a value is one word that is not a name of a host in the network at large.
 fn is_word(value: &Value) -> bool {
     value.as_str().is_some_and(|text| text != "localhost" && !text.contains(['.', ':', '*']))
 }
@@ -72,7 +72,7 @@ fn texts(value: Option<&Value>, key: &str, faults: &mut Vec<String>) -> Vec<Stri
     match value {
         None | Some(Value::Null) => Vec::new(),
         Some(_) => list_of(value).unwrap_or_else(|| {
-            faults.push(format!("`{key}` is no list of texts"));
+            faults.push(format!("`{key}` is not a list of texts"));
             Vec::new()
         }),
     }
@@ -242,7 +242,7 @@ impl Reader<'_> {
                 texts
             }
             Some(Value::Bool(_) | Value::Number(_) | Value::Object(_)) => {
-                let what = format!("`{key}` is not a list and counts as empty");
+                let what = format!("`{key}` is not a list and is ignored");
                 self.fault(key, what, &hint, Weight::Part);
                 Vec::new()
             }
@@ -276,13 +276,13 @@ impl Reader<'_> {
                 self.fault(
                     "hooks",
                     what,
-                    "write `hooks: true`; the events stand in hooks.yaml",
+                    "write `hooks: true`; events are declared in hooks.yaml",
                     Weight::Note,
                 );
                 true
             }
             Some(_) => {
-                let what = "`hooks` is neither true nor false and counts as false";
+                let what = "`hooks` is not true or false and is ignored";
                 self.fault("hooks", what, "write `hooks: true` or leave it out", Weight::Part);
                 false
             }
@@ -312,7 +312,7 @@ impl Reader<'_> {
             let what = format!("`{key}` is not a key of a manifest and is ignored");
             let hint = match (key.as_str(), closest(key, KEYS)) {
                 ("profiles", _) => String::from(
-                    "remove it: every file in the plugin's `profiles` directory counts anyway",
+                    "remove it: every file in the plugin's `profiles` directory is loaded",
                 ),
                 (_, Some(known)) => format!("did you mean `{known}`?"),
                 (_, None) => String::from("remove it; `docs/plugins.md` lists the keys"),

@@ -49,25 +49,22 @@ fn unknown_key_gets_a_suggestion() {
     assert!(words.contains("line 3: `desciption` is not a key"), "{words}");
     assert!(words.contains("did you mean `description`?"), "{words}");
     assert!(words.contains("line 4: `homepage`"), "{words}");
-    assert!(words.contains("every file in the plugin's `profiles` directory counts"), "{words}");
+    assert!(words.contains("every file in the plugin's `profiles` directory is loaded"), "{words}");
 }
 
 #[test]
 fn unusable_manifest_is_one_message() {
     let table = [
         ("", "line 1: the manifest is empty"),
-        ("- a\n", "line 1: the manifest is no mapping"),
-        ("name: [\n", "this is no YAML"),
+        ("- a\n", "line 1: the manifest is not a mapping"),
+        ("name: [\n", "this is not YAML"),
         ("version: '1'\n", "`name` is missing"),
         ("name: a\n", "`version` is missing"),
         ("name: My_Plugin\nversion: '1'\n", "line 1: the name \"My_Plugin\" has other characters"),
         ("name: 7\nversion: '1'\n", "line 1: `name` is not text"),
         ("name: -a\nversion: '1'\n", "begins or ends with a hyphen"),
         ("name: a\nversion: [1]\n", "line 2: `version` is not text"),
-        (
-            "name: a\nname: b\nversion: '1'\n",
-            "line 2: this is no YAML: the key name stands here twice",
-        ),
+        ("name: a\nname: b\nversion: '1'\n", "line 2: this is not YAML: duplicate key name"),
     ];
     for (text, wanted) in table {
         assert!(parsed(text).manifest.is_none(), "{text}");
@@ -113,7 +110,7 @@ fn grants_and_requests_are_read_alike() {
     let (wishes, faults) = wishes(&json!({"network": true, "env": "KEY", "write": [1]}));
     assert_eq!(wishes.network, NetworkWish::All);
     assert_eq!(wishes.env, ["KEY"]);
-    assert_eq!(faults, ["`sandbox.write` is no list of texts"]);
+    assert_eq!(faults, ["`sandbox.write` is not a list of texts"]);
 }
 
 #[test]

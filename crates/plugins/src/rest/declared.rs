@@ -255,7 +255,7 @@ impl Reader<'_> {
             body: match fields.get("body_template") {
                 None | Some(Value::Null) => None,
                 Some(body @ Value::Object(_)) => Some(Body::parse(body, &template)),
-                Some(_) => return Err(fault("`body_template` is no mapping", "write one")),
+                Some(_) => return Err(fault("`body_template` is not a mapping", "write one")),
             },
             query: query.into_iter().map(|(name, text)| (name, template(&text))).collect(),
             extract: words(fields, "response_extract")?.filter(|path| !path.is_empty()),
@@ -274,7 +274,7 @@ impl Reader<'_> {
         let declared = match fields.get("parameters") {
             None | Some(Value::Null) => return Ok(Vec::new()),
             Some(Value::Array(declared)) => declared,
-            Some(_) => return Err(fault("`parameters` is no list", "write a list of them")),
+            Some(_) => return Err(fault("`parameters` is not a list", "write a list of them")),
         };
         let mut parameters: Vec<Parameter> = Vec::new();
         for value in declared {
@@ -356,7 +356,7 @@ fn base(address: &str) -> Result<Url, Fault> {
     let url = Url::parse(address.trim());
     let url = url.map_err(|error| fault(format!("`base_url` {shown:?}: {error}"), hint))?;
     if !["http", "https"].contains(&url.scheme()) || url.host_str().is_none_or(str::is_empty) {
-        return Err(fault(format!("`base_url` {shown:?} is no http or https address"), hint));
+        return Err(fault(format!("`base_url` {shown:?} is not an http or https address"), hint));
     }
     if !url.username().is_empty() || url.password().is_some() {
         let hint = "put it into `auth`, as `Authorization: \"Basic ${VARIABLE}\"`";
@@ -374,12 +374,17 @@ fn timeout(fields: &Map<String, Value>) -> Result<Duration, Fault> {
     };
     let seconds = value.as_f64().filter(|seconds| *seconds > 0.0 && *seconds <= 86_400.0);
     seconds.map(Duration::from_secs_f64).ok_or_else(|| {
-        fault("`timeout` is no number of seconds", "write a number above 0, such as `timeout: 30`")
+        fault(
+            "`timeout` is not a number of seconds",
+            "write a number above 0, such as `timeout: 30`",
+        )
     })
 }
 
 fn mapping(value: &Value) -> Result<&Map<String, Value>, Fault> {
-    value.as_object().ok_or_else(|| fault("this is no mapping of keys", "write `key: value` lines"))
+    value
+        .as_object()
+        .ok_or_else(|| fault("this is not a mapping of keys", "write `key: value` lines"))
 }
 
 fn words(fields: &Map<String, Value>, key: &str) -> Result<Option<String>, Fault> {
@@ -400,7 +405,7 @@ fn texts(fields: &Map<String, Value>, key: &str) -> Result<Vec<(String, String)>
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Object(entries)) => entries,
         Some(_) => {
-            return Err(fault(format!("`{key}` is no mapping"), "write `name: value` lines"));
+            return Err(fault(format!("`{key}` is not a mapping"), "write `name: value` lines"));
         }
     };
     let text = |(name, value): (&String, &Value)| match value {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::python_text::python_text;
 
-/// The value at a path; the whole answer if it is no JSON or the path has another form.
+/// The value at a path; the whole answer if it is not JSON or the path has another form.
 pub(super) fn extract(path: &str, answer: String) -> Result<String, String> {
     let Some(names) = path.strip_prefix("$.") else { return Ok(answer) };
     let Ok(document) = serde_json::from_str::<Value>(&answer) else { return Ok(answer) };

@@ -111,7 +111,7 @@ fn address(
     let mut url =
         Url::parse(&text).map_err(|error| format!("the address is not valid: {error}"))?;
     if url.origin() != base.origin() {
-        return Err(String::from("the address would lead to another host"));
+        return Err(String::from("the URL would point to another host"));
     }
     let pairs: Vec<String> = endpoint
         .query

@@ -110,12 +110,12 @@ fn invalid_endpoint_is_reported_with_its_place() {
     };
     let cases: [(Change<'_>, &str); 10] = [
         (&|api| api["base_url"] = Value::Null, "role.yaml: api test: `base_url` is missing"),
-        (&|api| api["base_url"] = "ftp://x".into(), "is no http or https address"),
+        (&|api| api["base_url"] = "ftp://x".into(), "is not an http or https address"),
         (&|api| api["base_url"] = "https://a:b@x".into(), "holds a login"),
         (&|api| api["endpoints"] = json!([]), "it has no `endpoints`"),
         (&|api| api["header"] = json!({}), "`header` is not known and is ignored"),
         (&|api| api["endpoints"][0]["method"] = "HEAD".into(), "endpoint get: there is no method"),
-        (&|api| api["endpoints"][0]["timeout"] = 0.into(), "`timeout` is no number of seconds"),
+        (&|api| api["endpoints"][0]["timeout"] = 0.into(), "`timeout` is not a number of seconds"),
         (&|api| api["endpoints"][0]["name"] = "a b".into(), "cannot be the name of a tool"),
         (
             &|api| {

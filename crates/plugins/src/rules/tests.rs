@@ -147,7 +147,7 @@ fn symlinks_out_of_the_root_are_refused() {
     project.write("secret", "password");
     symlink(project.path("secret"), project.path("root/AGENTS.md")).unwrap();
     assert!(project.load().rules.is_empty());
-    assert!(project.only_problem().contains("leads outside"));
+    assert!(project.only_problem().contains("points outside"));
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn directory_symlinked_out_of_the_root_is_refused() {
     project.write("elsewhere/rules.md", "password");
     symlink("../elsewhere", project.path("root/.brynhild")).unwrap();
     assert!(project.load().rules.is_empty());
-    assert!(project.only_problem().contains("leads outside"));
+    assert!(project.only_problem().contains("points outside"));
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn non_text_file_is_skipped_and_reported() {
     assert!(project.only_problem().contains("not UTF-8"));
     fs::remove_file(project.path("root/AGENTS.md")).unwrap();
     symlink("nothing", project.path("root/AGENTS.md")).unwrap();
-    assert!(project.only_problem().contains("leads nowhere"));
+    assert!(project.only_problem().contains("is broken"));
 }
 
 #[cfg(target_os = "linux")]

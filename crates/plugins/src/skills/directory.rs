@@ -15,7 +15,7 @@ pub(super) const NAME_LIMIT: usize = 64;
 
 pub(super) const DESCRIPTION_LIMIT: usize = 1024;
 
-/// Reads the skill in a directory; none if the path is no directory with a `SKILL.md`.
+/// Reads the skill in a directory; none if the path is not a directory with a `SKILL.md`.
 pub(super) fn load(
     entry: &Path,
     source: &str,

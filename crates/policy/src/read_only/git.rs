@@ -243,7 +243,7 @@ impl Subcommand {
                 }
             }
             Check::FirstIs(allowed) => match words().next() {
-                // Behind an option the word is no subcommand, but a file that is put aside.
+                // Behind an option the word is not a subcommand, but a file that is put aside.
                 Some(word) if allowed.contains(&word) && (shows_alone || leads(word)) => {}
                 None if shows_alone => {}
                 Some(_) | None => {

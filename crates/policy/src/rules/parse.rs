@@ -222,7 +222,7 @@ fn tool_name(name: &str) -> Result<String, String> {
     let name = name.trim();
     let plain = |c: char| c.is_alphanumeric() || "_-.:*/".contains(c);
     if name.is_empty() || !name.chars().all(plain) {
-        return Err(format!("`{name}` is no tool's name"));
+        return Err(format!("`{name}` is not a tool's name"));
     }
     Ok(name.to_owned())
 }
@@ -232,20 +232,20 @@ fn command(text: &str, decision: Decision) -> Result<CommandPattern, String> {
     if decision != Decision::Allow && text.split_whitespace().any(is_join) {
         return Err(format!("`{text}` is more than one command; write a rule for each"));
     }
-    CommandPattern::parse(text).map_err(|problem| format!("`{text}` is no command: {problem}"))
+    CommandPattern::parse(text).map_err(|problem| format!("`{text}` is not a command: {problem}"))
 }
 
 fn path(touch: Touch, text: &str) -> Result<Target, String> {
     PathPattern::parse(text).map(|pattern| Target::Path(touch, pattern)).ok_or_else(|| {
         format!(
-            "`{text}` is no path; it may not be empty, have `..` or an open bracket, or begin \
+            "`{text}` is not a path; it may not be empty, have `..` or an open bracket, or begin \
                  with a variable other than `$HOME`, with `file:` or with the home of another user"
         )
     })
 }
 
 fn host(text: &str) -> Result<Target, String> {
-    HostPattern::parse(text).map(Target::Host).ok_or_else(|| format!("`{text}` is no host"))
+    HostPattern::parse(text).map(Target::Host).ok_or_else(|| format!("`{text}` is not a host"))
 }
 
 fn check_examples(rule: &Rule, entry: &Value) -> Result<(), RuleError> {

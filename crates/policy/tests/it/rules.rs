@@ -35,13 +35,13 @@ fn invalid_rule_is_reported_with_its_place() {
         (json!("Bash(ls"), "the closing parenthesis is missing"),
         (json!("Bash()"), "names no program"),
         (json!("Bash('ls)"), "a quote is not closed"),
-        (json!("Read(../x)"), "no path"),
-        (json!("two words"), "no tool's name"),
+        (json!("Read(../x)"), "not a path"),
+        (json!("two words"), "not a tool's name"),
         (json!(3), "expected text or a map"),
         (json!({"comand": "ls"}), "unknown key `comand`"),
         (json!({"command": "ls", "path": "x"}), "one of command, path and host"),
         (json!({}), "names no tool"),
-        (json!({"host": "a b"}), "no host"),
+        (json!({"host": "a b"}), "not a host"),
     ] {
         let error = read(&json!({"deny": [rule]})).unwrap_err().to_string();
         assert!(error.starts_with("config.yaml: deny[0]: "), "{error}");

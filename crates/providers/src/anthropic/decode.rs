@@ -132,7 +132,7 @@ impl Answer {
             Ok(event) => event,
             Err(_) if is_unknown(data) => return Ok(()),
             Err(_) => {
-                let what = "something that is no part of a reply";
+                let what = "something that is not a part of a reply";
                 return Err(self.origin.garbled(what, data.as_bytes()));
             }
         };
@@ -176,7 +176,7 @@ impl Answer {
     }
 
     fn whole(&mut self, body: &str, out: &mut Deltas) -> Result<(), ProviderError> {
-        let garbled = || self.origin.garbled("something that is no reply", body.as_bytes());
+        let garbled = || self.origin.garbled("something that is not a reply", body.as_bytes());
         let message: Value = parse(body, &mut None).map_err(|_| garbled())?;
         if let Some(error) = message.get("error").filter(|error| !error.is_null()) {
             return Err(self.origin.reported(error));

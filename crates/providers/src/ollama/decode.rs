@@ -104,7 +104,7 @@ impl Answer {
         let text = String::from_utf8_lossy(line);
         let mut repaired = None;
         let line: Line<'_> = parse(&text, &mut repaired)
-            .map_err(|_| self.origin.garbled("something that is no part of a reply", line))?;
+            .map_err(|_| self.origin.garbled("something that is not a part of a reply", line))?;
         if let Some(error) = line.error.as_ref().filter(|error| !error.is_null()) {
             return Err(self.origin.reported(error));
         }

@@ -106,7 +106,7 @@ impl Answer {
     fn chunk(&mut self, data: &str, out: &mut Deltas) -> Result<bool, ProviderError> {
         let mut repaired = None;
         let chunk: Chunk<'_> = parse(data, &mut repaired).map_err(|_| {
-            self.origin.garbled("something that is no part of a reply", data.as_bytes())
+            self.origin.garbled("something that is not a part of a reply", data.as_bytes())
         })?;
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
             return Err(self.origin.reported(&error));

@@ -136,9 +136,9 @@ fn check_results(expected: &[ResultMatch], sent: &[ToolResult<'_>], problems: &m
             problems.push(format!(
                 "{what} {}:\n{}",
                 if is_error {
-                    "was expected to be a failure, and is none"
+                    "was expected to fail, but succeeded"
                 } else {
-                    "was expected to be no failure, and is one"
+                    "was expected to succeed, but failed"
                 },
                 excerpt(sent.content, "+ ")
             ));

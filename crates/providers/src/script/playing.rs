@@ -175,16 +175,16 @@ fn failure(fault: &Fault) -> ProviderError {
     let wait = fault.retry_after_ms.map(Duration::from_millis);
     let (kind, message) = match fault.kind {
         FaultKind::RateLimited => (Failure::RateLimited(wait), "too many requests"),
-        FaultKind::Unavailable => (Failure::Unavailable(wait), "the model is in trouble"),
+        FaultKind::Unavailable => (Failure::Unavailable(wait), "the model has a problem"),
         FaultKind::Auth => (Failure::Auth, "the key is not accepted"),
         FaultKind::Payment => (Failure::Payment, "the account is out of credit"),
         FaultKind::NotFound => (Failure::NotFound, "there is no such model"),
         FaultKind::TooLong => (Failure::TooLong, "the request is too long for the model"),
         FaultKind::Rejected => (Failure::Rejected, "the request was rejected"),
         FaultKind::Unreachable => (Failure::Unreachable, "the model cannot be reached"),
-        FaultKind::Idle => (Failure::Idle, "nothing came for too long"),
-        FaultKind::Cut => (Failure::Cut, "the reply broke off"),
-        FaultKind::Garbled => (Failure::Garbled, "the reply cannot be understood"),
+        FaultKind::Idle => (Failure::Idle, "no data arrived in time"),
+        FaultKind::Cut => (Failure::Cut, "the reply was cut off"),
+        FaultKind::Garbled => (Failure::Garbled, "the reply cannot be parsed"),
     };
     ProviderError {
         kind,

@@ -143,7 +143,7 @@ fn check_alone(turn: &Turn) -> Result<(), String> {
     match beside.iter().find(|(_, present)| *present) {
         None => Ok(()),
         Some((key, _)) => Err(format!(
-            "`{key}` cannot stand beside `error`; text that arrives before the failure goes \
+            "`{key}` cannot be combined with `error`; text that arrives before the failure goes \
              into `after_text` of the error"
         )),
     }

@@ -69,7 +69,7 @@ fn parse(name: &str) -> Result<Option<Placeholder>, String> {
         _ if name.starts_with("results") || name.starts_with("last_") => match number() {
             Some(index) => Ok(Some(Placeholder::Result(index))),
             None => Err(format!(
-                "`{{{{{name}}}}}` is no value of a scenario{}",
+                "`{{{{{name}}}}}` is not a value of a scenario{}",
                 suggestion(name, &KNOWN)
             )),
         },

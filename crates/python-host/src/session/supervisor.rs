@@ -155,7 +155,10 @@ async fn read(
         };
         let Ok(incoming) = serde_json::from_slice::<Incoming>(line) else {
             let shown = String::from_utf8_lossy(&line[..line.len().min(200)]).into_owned();
-            return Ending::Broke(format!("it sent what is no answer: {}", text::visible(&shown)));
+            return Ending::Broke(format!(
+                "it sent what is not an answer: {}",
+                text::visible(&shown)
+            ));
         };
         match (incoming.id, incoming.method.as_deref()) {
             (Some(INITIALIZE_ID), None) => {

@@ -138,7 +138,7 @@ async fn invalid_answer_line_ends_the_worker() {
                 except OSError: pass";
     let world = World::new(&[("tools/garbles.py", &tool_file("garbles", body))]);
     let words = broken(run(&*world.tool("garbles").await, json!({})).await);
-    assert!(words.contains("it sent what is no answer: garbage"), "{words}");
+    assert!(words.contains("it sent what is not an answer: garbage"), "{words}");
 }
 
 #[tokio::test]

@@ -148,7 +148,7 @@ impl Gate {
                 grants.push(grant);
             } else if let Some(notice) = &notice {
                 notice(format!(
-                    "`{}` in `{}` is no host and grants nothing; write a name like `example.org`, \
+                    "`{}` in `{}` is not a host and grants nothing; write a name like `example.org`, \
                      `*.example.org` or `example.org:8080`",
                     visible(text),
                     hosts.key

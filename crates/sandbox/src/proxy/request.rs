@@ -56,7 +56,7 @@ impl Request {
         for line in lines {
             let (name, _) = line.split_once(':').ok_or("a header has no colon")?;
             if !is_token(name) {
-                return Err(format!("`{name}` is no name of a header"));
+                return Err(format!("`{name}` is not a name of a header"));
             }
             if !BETWEEN.contains(&name.to_ascii_lowercase().as_str()) {
                 let _ = write!(head, "{line}\r\n");
@@ -80,7 +80,7 @@ fn is_token(name: &str) -> bool {
 
 /// A host and its port, as they stand in an address.
 pub(super) fn authority(text: &str) -> Result<(String, Option<u16>), String> {
-    let fault = || format!("`{text}` is no host");
+    let fault = || format!("`{text}` is not a host");
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
             let (host, port) = rest.split_once(']').ok_or_else(fault)?;

@@ -43,7 +43,7 @@ async fn granted_host_is_reached_and_others_are_reported_once() {
     assert_eq!(output.stdout.matches("403").count(), 4, "{output:?}");
     let told = world.notices.lock().unwrap().split_off(1);
     assert_eq!(told.len(), 4, "{told:?}");
-    assert!(told[0].contains("`nonsense/host` in `some.key` is no host"), "{told:?}");
+    assert!(told[0].contains("`nonsense/host` in `some.key` is not a host"), "{told:?}");
     assert!(told[1].contains("`other.test`") && told[1].contains("`some.key`"), "{told:?}");
 }
 

@@ -171,7 +171,7 @@ fn open_directory(settings: &Settings) -> Result<File, Error> {
         rustix::fs::open(path, flags, Mode::empty()).map_err(cannot("open the directory", path))?;
     let stat = rustix::fs::fstat(&directory).map_err(cannot("open the directory", path))?;
     if stat.st_uid != rustix::process::geteuid().as_raw() {
-        return Err(refuse("belongs to somebody else"));
+        return Err(refuse("belongs to another user"));
     }
     if settings.private && stat.st_mode & 0o077 != 0 {
         rustix::fs::fchmod(&directory, Mode::RWXU).map_err(cannot("close to others", path))?;

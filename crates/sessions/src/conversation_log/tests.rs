@@ -110,7 +110,7 @@ fn directory_of_another_user_is_refused() {
     let Err(error) = ConversationLog::create(&settings(directory), at) else {
         panic!("wrote into somebody else's directory");
     };
-    assert!(error.to_string().contains("belongs to somebody else"), "{error}");
+    assert!(error.to_string().contains("belongs to another user"), "{error}");
 }
 
 #[test]

@@ -134,7 +134,7 @@ impl Plan {
             |step: &mut Step| step.change.after == State::Absent && is_lost(&step.change.before);
         let moved: Vec<Step> = self.steps.extract_if(.., moved).collect();
         for step in moved {
-            self.keep(step.path, "it was probably moved here, and could not be brought back");
+            self.keep(step.path, "it was probably moved here, and could not be moved back");
         }
     }
 
@@ -180,7 +180,7 @@ impl Plan {
         }
         let bytes = match target.hash().map(|hash| reader.blobs.get(hash)).transpose()? {
             Some(None) => {
-                self.keep(path, "its bytes are no longer kept");
+                self.keep(path, "its content is no longer stored");
                 return Ok(());
             }
             found => found.flatten(),
@@ -269,7 +269,7 @@ fn walk_back(now: &State, chain: &[Link<'_>]) -> (State, Option<&'static str>) {
             return (at.clone(), Some(why));
         }
         if *is_uncertain {
-            return (at.clone(), Some("somebody else may have changed it: nobody saw who did"));
+            return (at.clone(), Some("another program may have changed it"));
         }
         at = &change.before;
     }

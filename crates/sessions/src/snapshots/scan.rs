@@ -269,7 +269,7 @@ impl<'a> Scan<'a> {
         )
     }
 
-    /// Looks at one name that is no directory, or one that cannot be read.
+    /// Looks at one name that is not a directory, or one that cannot be read.
     fn file(
         &mut self,
         here: OpenDirectory<'_>,

@@ -129,9 +129,7 @@ impl fmt::Display for SkipReason {
             Self::Unreadable => "it could not be read",
             Self::Special => "it is a pipe, a socket or a device",
             Self::Closed => "the directory could not be read",
-            Self::Regenerable => {
-                "undo does not cover it: a build or package manager makes it again"
-            }
+            Self::Regenerable => "undo does not cover it: a build or package manager recreates it",
             Self::GitObjects => "the commits were removed and cannot be restored",
             Self::GitConfig => "undo does not cover git's configuration",
         })

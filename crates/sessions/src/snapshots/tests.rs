@@ -267,7 +267,7 @@ fn change_of_two_commands_is_undone_only_by_force() {
     rig.end();
     for session in [&rig, &other] {
         let report = session.undo(1);
-        assert!(report.kept[0].why.contains("somebody else"), "{report:?}");
+        assert!(report.kept[0].why.contains("another program"), "{report:?}");
         assert_eq!(rig.read("a.txt"), "2");
     }
     other.forced();
@@ -284,7 +284,7 @@ fn changes_before_a_crash_are_undone_by_force() {
     again.recover();
     again.end();
     let report = again.undo(1);
-    assert!(report.kept[0].why.contains("somebody else"), "{report:?}");
+    assert!(report.kept[0].why.contains("another program"), "{report:?}");
     assert_eq!(rig.read("a.txt"), "2");
     again.forced();
     assert_eq!(rig.read("a.txt"), "1");

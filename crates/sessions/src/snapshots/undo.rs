@@ -125,7 +125,7 @@ impl SessionSnapshots {
             return Ok(report);
         }
         if records.iter().any(Option::is_none) {
-            let why = "the record of its changes is no longer kept".to_owned();
+            let why = "the record of its changes is no longer stored".to_owned();
             let turns = report.turns.iter().map(|turn| format!("turn {turn}"));
             let path = turns.collect::<Vec<_>>().join(", ");
             report.kept.push(UnrestoredFile { path, why });

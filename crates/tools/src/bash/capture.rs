@@ -218,7 +218,7 @@ impl Spill {
                 format!("All {total} bytes of {name} are in {path}")
             }
             Self::Failed(error) => {
-                format!("The rest of the {total} bytes of {name} could not be kept: {error}")
+                format!("The rest of the {total} bytes of {name} could not be saved: {error}")
             }
             Self::Unused(_) => format!("{total} bytes of {name} in all"),
         };
@@ -236,7 +236,7 @@ async fn create(path: &Path) -> io::Result<(PathBuf, File)> {
             && found.mode().trailing_zeros() >= 6;
         if !is_ours {
             let directory = directory.display();
-            return Err(io::Error::other(format!("{directory} is not a directory of yours alone")));
+            return Err(io::Error::other(format!("{directory} is not a private directory")));
         }
     }
     let mut attempt = 1;

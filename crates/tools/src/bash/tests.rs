@@ -250,5 +250,5 @@ async fn unsavable_output_is_reported() {
     std::fs::write(project.spill(), "in the way").unwrap();
     let output = project.run(&tool(&project), json!({"command": "seq 100000"})).await;
     assert!(output.success);
-    assert!(output.output.contains("could not be kept: "), "{}", output.output);
+    assert!(output.output.contains("could not be saved: "), "{}", output.output);
 }

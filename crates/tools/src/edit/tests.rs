@@ -174,7 +174,10 @@ async fn edit_writes_only_the_judged_file() {
     context.actions = tool.actions(&call.args).unwrap().actions;
     project.write("f", "evil\ntwo\n");
     let output = tool.run(&call, &context).await.unwrap();
-    assert!(!output.success && output.for_model().contains("changed meanwhile"), "{output:?}");
+    assert!(
+        !output.success && output.for_model().contains("changed after this call was decided"),
+        "{output:?}"
+    );
     assert_eq!(project.read("f"), b"evil\ntwo\n");
     project.write("f", "one\ntwo\n");
     assert!(tool.run(&call, &context).await.unwrap().success, "it is the file that was judged");

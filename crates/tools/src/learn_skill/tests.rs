@@ -117,5 +117,5 @@ async fn learn_skill_reports_invalid_arguments() {
     let message = fixture::refusal(&tool, &json!({"reference": "guide.md"}));
     assert!(message.contains("need `skill`"), "{message}");
     let both = json!({"skill": "deploy", "reference": "a", "script": "b"});
-    assert!(fixture::refusal(&tool, &both).contains("cannot be asked for together"));
+    assert!(fixture::refusal(&tool, &both).contains("cannot be combined"));
 }

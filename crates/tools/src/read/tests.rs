@@ -98,7 +98,7 @@ async fn read_does_not_follow_a_symlink_made_after_approval() {
     symlink(project.path("../secret"), project.path("notes")).unwrap();
     let output = tool.run(&fixture::call(args), &context).await.unwrap();
     let message = output.error.unwrap();
-    assert!(message.starts_with("notes led to another file"), "{message}");
+    assert!(message.starts_with("notes pointed to another file"), "{message}");
 }
 
 #[test]
@@ -134,7 +134,7 @@ async fn read_does_not_follow_a_changed_symlink() {
     symlink("secret", project.path("d")).unwrap();
     let output = reader.run(&fixture::call(args), &context).await.unwrap();
     assert!(!output.success);
-    assert!(output.error.unwrap().contains("led to another file"), "{}", output.output);
+    assert!(output.error.unwrap().contains("pointed to another file"), "{}", output.output);
 }
 
 #[test]

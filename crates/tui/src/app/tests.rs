@@ -70,7 +70,7 @@ impl Stage {
     /// Presses keys by name.
     fn keys(&mut self, words: &str) -> &mut Self {
         for word in words.split(' ') {
-            let key = Key::parse(word).unwrap_or_else(|| panic!("{word} is no key"));
+            let key = Key::parse(word).unwrap_or_else(|| panic!("{word} is not a key"));
             self.send(Message::Terminal(Input::Key(key), self.now));
         }
         self

@@ -139,7 +139,7 @@ impl Scan {
     }
 }
 
-/// Returns true if a line after a gap is no part of the list above it.
+/// Returns true if a line after a gap is not a part of the list above it.
 fn is_own(line: &str) -> bool {
     !line.starts_with([' ', '\t']) && !is_item(line)
 }

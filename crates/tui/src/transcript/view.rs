@@ -282,7 +282,7 @@ fn before(place: Place, count: usize, transcript: &mut Transcript, theme: &Theme
     }
 }
 
-/// The row so many rows below or above another that is no gap, as far as there are any.
+/// The row so many rows below or above another that is not a gap, as far as there are any.
 fn away(place: Place, rows: isize, transcript: &mut Transcript, theme: &Theme) -> Place {
     let mut place = place;
     for _ in 0..rows.unsigned_abs() {

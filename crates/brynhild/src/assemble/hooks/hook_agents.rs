@@ -131,7 +131,7 @@ impl HookServices for HookAgents {
         match finished {
             Some((output, _)) if output.success => Ok(output.output.clone()),
             Some((_, content)) => Err(format!("{name}: {content}")),
-            None => Err(format!("{name}: the call did not end")),
+            None => Err(format!("{name}: the call did not finish")),
         }
     }
 
@@ -141,8 +141,7 @@ impl HookServices for HookAgents {
         prompt: &str,
         mode: Mode,
     ) -> Result<String, String> {
-        let answering =
-            self.aside.answering.as_ref().ok_or("there is no model that could be asked")?;
+        let answering = self.aside.answering.as_ref().ok_or("no model is available")?;
         let mut settings = Settings { mode, ..self.aside.settings.clone() };
         settings.request.model = Models::new(answering).model(model);
         let conversation = self.aside.open(self.tools.clone(), settings);
@@ -165,7 +164,7 @@ impl HookServices for HookAgents {
                 | Outcome::Cancelled
                 | Outcome::Blocked { .. },
             )
-            | None => Err("the agent came to no answer".to_owned()),
+            | None => Err("the agent gave no answer".to_owned()),
         }
     }
 }

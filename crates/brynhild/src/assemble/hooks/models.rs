@@ -70,6 +70,6 @@ impl Ask for Models {
                 | Delta::Usage(_) => {}
             }
         }
-        Err("the model's reply broke off".to_owned())
+        Err("the model's reply was cut off".to_owned())
     }
 }

@@ -47,7 +47,7 @@ pub(crate) fn faults(
             problem.server.as_deref() == Some(&full) && problem.kind != ProblemKind::Ignored
         };
         let why = found.problems.iter().find(is_why).map(|problem| problem.reason.as_str());
-        Some((name.clone(), why.unwrap_or("it makes no sense").to_owned()))
+        Some((name.clone(), why.unwrap_or("it is not a path").to_owned()))
     };
     servers.keys().filter_map(fault).collect()
 }

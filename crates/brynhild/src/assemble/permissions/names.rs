@@ -37,17 +37,17 @@ pub(super) fn meant(assembly: &Assembly, list: &str, entry: &Value, place: &str)
     let same = known().find(|tool| tool.eq_ignore_ascii_case(name));
     let told = match same {
         Some(same) if list == "allow" => {
-            format!("there is no tool `{name}`, so that this rule allows nothing; write `{same}`")
+            format!("there is no tool `{name}`, so this rule has no effect; use `{same}`")
         }
         Some(same) => {
             rules.push(renamed(entry, name, same));
-            format!("there is no tool `{name}`; the rule counts for `{same}`: write that")
+            format!("there is no tool `{name}`; the rule applies to `{same}`: use that name")
         }
         None => match closest(name, known()) {
             Some(close) => format!("there is no tool `{name}` (did you mean `{close}`?)"),
             // A role, a plugin or a server may have a tool of any name.
             None if brings_tools(assembly) => return rules,
-            None => format!("there is no tool `{name}`, and no plugin or server here brings one"),
+            None => format!("there is no tool `{name}`, and no plugin or server provides one"),
         },
     };
     tell(&told);

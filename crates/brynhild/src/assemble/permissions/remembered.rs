@@ -69,7 +69,7 @@ pub(crate) fn revoke(
     };
     match (held, count) {
         (false, 0) => Err(Problem::misuse(format!("nothing that was allowed is `{rule}`"))
-            .hint("`/permissions` lists what can be taken back")),
+            .hint("`/permissions` lists the permissions that can be removed")),
         (true, 0) => Ok(format!("Taken back for this session: {rule}\n")),
         (_, count) => {
             let noun = if count == 1 { "permission" } else { "permissions" };
@@ -98,7 +98,7 @@ impl RememberedRules {
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         let entry = |(index, line)| {
             serde_json::from_str(line).map_err(|error| {
-                format!("{shown}:{}: this is no remembered permission: {error}", index + 1)
+                format!("{shown}:{}: this is not a remembered permission: {error}", index + 1)
             })
         };
         lines.map(entry).collect()

@@ -34,7 +34,7 @@ pub(crate) fn fitting(words: &str, schema: &Value) -> Result<String, String> {
     Ok(value.to_string())
 }
 
-/// The schema of a role's answer, read from its file where it stands in one. What is no schema is
+/// The schema of a role's answer, read from its file where it stands in one. What is not a schema is
 /// among the findings.
 pub(super) fn schema(
     assembly: &Assembly,
@@ -49,7 +49,7 @@ pub(super) fn schema(
         let tool = FinalResult::new(&schema);
         match agent::registry::check_schema(&tool.spec().input_schema) {
             Ok(()) => Ok(schema),
-            Err(what) => Err(format!("it is no JSON Schema: {what}")),
+            Err(what) => Err(format!("it is not a JSON Schema: {what}")),
         }
     });
     checked.map_err(|what| findings.push(super::error(place, what))).ok()

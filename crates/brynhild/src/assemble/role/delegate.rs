@@ -82,12 +82,12 @@ pub(super) fn described(
         Some(value) => value
             .as_u64()
             .filter(|depth| (1..=DEEPEST).contains(depth))
-            .ok_or_else(|| format!("`max_depth` is no whole number from 1 to {DEEPEST}"))?,
+            .ok_or_else(|| format!("`max_depth` is not a whole number from 1 to {DEEPEST}"))?,
     };
     let time = ["timeout_seconds", "timeout"].iter().find_map(|key| fields.get(*key));
     let time =
         time.map_or(Some(120.0), Value::as_f64).filter(|time| (0.001..=86_400.0).contains(time));
-    let time = time.ok_or("`timeout_seconds` is no number of seconds from 0.001 to 86400")?;
+    let time = time.ok_or("`timeout_seconds` is not a number of seconds from 0.001 to 86400")?;
     let mut agents = Vec::new();
     let mut remote = Vec::new();
     match mode {
@@ -281,7 +281,7 @@ impl Delegate {
     async fn delegated(&self, prompt: String) -> Result<ToolOutput, ToolError> {
         let (most, name) = (self.workplace.max_depth, &self.agent.name);
         let Some(parent) = Parent::current() else {
-            return Err(ToolError::Broken("agents work within a conversation only".to_owned()));
+            return Err(ToolError::Broken("agents need a conversation".to_owned()));
         };
         if parent.depth() >= most {
             let (depth, role) = (parent.depth() + 1, &self.role);

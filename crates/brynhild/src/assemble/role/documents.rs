@@ -32,10 +32,10 @@ fn place_and_note(
     let embedder = settings.embeddings.clone().map(|mut settings| {
         settings.provider = settings.provider.or_else(|| role.model.provider.clone());
         if reach::came_with_project(assembly, role) {
-            return Err(String::from("the role came with a project that is not trusted"));
+            return Err(String::from("the role belongs to an untrusted project"));
         }
         if assembly.global.safe {
-            return Err(String::from("with `--safe` nothing is reached"));
+            return Err(String::from("with `--safe` there is no network"));
         }
         let requests = Arc::new(Requests(tools::requests(assembly, role)));
         let embedder = Embedder::new(&settings, requests)?;

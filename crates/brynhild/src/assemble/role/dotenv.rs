@@ -14,7 +14,7 @@ pub(super) fn take_variables(assembly: &mut Assembly, role: &Role) {
     let is_refused = came_with_project(assembly, role);
     if is_refused && beside.exists() {
         output::warning(&format!(
-            "{} is not read: it came with a project that is not trusted",
+            "{} is not read: it belongs to an untrusted project",
             beside.display()
         ));
     }

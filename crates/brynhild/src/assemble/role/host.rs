@@ -33,7 +33,7 @@ impl HttpClient for Requests {
         let explained = |error: &dyn std::fmt::Display| error.to_string();
         let resolver = self.0.resolver(&format!("https://{host}:{port}"))?;
         let addresses: Vec<SocketAddr> = if let Some(resolver) = resolver {
-            let name = host.parse().map_err(|_| format!("{host:?} is no name of a host"))?;
+            let name = host.parse().map_err(|_| format!("{host:?} is not a name of a host"))?;
             let found = resolver.resolve(name).await.map_err(|error| explained(&error))?;
             found.map(|address| SocketAddr::new(address.ip(), port)).collect()
         } else {

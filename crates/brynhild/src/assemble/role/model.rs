@@ -65,7 +65,9 @@ pub(super) fn choose(assembly: &mut Assembly, role: &Role) {
     let may_come = || candidate.is_none() && provider_choice::may_come(assembly, provider);
     if !can_answer && assembly.global.provider.is_none() && !may_come() {
         let why = if candidate.is_some() { "has no key" } else { "is not known here" };
-        output::warning(&format!("the role's provider {provider} {why}; the usual one answers"));
+        output::warning(&format!(
+            "the role's provider {provider} {why}; the default model is used"
+        ));
         return;
     }
     assembly.global.provider = Some(provider.clone());

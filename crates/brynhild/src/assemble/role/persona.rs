@@ -58,7 +58,7 @@ fn use_agent(run: &mut RunContext, file: Arc<AgentFile>) {
     if let (None, Some(model)) = (&run.global.model, model) {
         run.global.model = Some(model.clone());
     } else if let Some(name) = file.model.as_ref().filter(|_| run.global.model.is_none()) {
-        output::warning(&format!("there is no model {name} here; the usual one answers"));
+        output::warning(&format!("there is no model {name} here; the default model is used"));
     }
     run.agent = Some(file);
 }

@@ -18,7 +18,7 @@ pub(super) fn check(assembly: &Assembly, role: &Role, path: &Path) -> Result<(),
         return Ok(());
     }
     Err(format!(
-        "{} lies outside of the role's directory, and the role came with a project that is not trusted",
+        "{} is outside the role's directory, and the role belongs to an untrusted project",
         path.display()
     ))
 }
@@ -31,7 +31,7 @@ pub(super) fn address(assembly: &Assembly, role: &Role) -> Option<String> {
     }
     output::warning(&format!(
         "the role names {address} as the address of its model, and came with a project that is not \
-         trusted; the usual provider answers"
+         trusted; the default provider is used"
     ));
     None
 }

@@ -85,7 +85,7 @@ pub(super) fn described(
     let said: Vec<String> = found.iter().filter(is_own).map(ConfigProblem::sentence).collect();
     let Some(server) = servers.into_iter().find(|server| server.name == name) else {
         let why = if came_along {
-            " (the role came with a project that is not trusted, so it gets no variables)"
+            " (the role belongs to an untrusted project, so it gets no variables)"
         } else {
             ""
         };
@@ -176,7 +176,7 @@ async fn reached(assembly: &Assembly, role: &Role, server: Server) -> Result<Ser
         Decision::Allow => Ok(servers),
         Decision::Ask if servers.may_connect(&name, &host).await => Ok(servers),
         Decision::Ask => Err(format!(
-            "the role came with a project that is not trusted, and nobody agreed to {host} \
+            "the role belongs to an untrusted project, and nobody agreed to {host} \
              (`permissions.allow: ['Host({host})']` does)"
         )),
         Decision::Deny => {
@@ -215,7 +215,7 @@ pub(super) async fn open(
     let servers = match reached(assembly, role, described.server).await {
         Ok(servers) => servers,
         Err(why) => {
-            output::warning(&format!("{place}: the server is left out: {why}"));
+            output::warning(&format!("{place}: the server is ignored: {why}"));
             return Brought::default();
         }
     };

@@ -72,7 +72,7 @@ pub(super) fn automatic(assembly: &Assembly, chosen: &ChosenRole) -> Vec<AutoSki
     let read = |path: &Path| read_skill(assembly, role, &own, path);
     let (skills, errors) = auto_skill::find(&directories, &excluded, role.max_auto_skills, read);
     for error in errors {
-        output::warning(&format!("a skill is left out: {error}"));
+        output::warning(&format!("a skill is ignored: {error}"));
     }
     skills
 }

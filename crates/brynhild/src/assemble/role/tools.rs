@@ -63,7 +63,10 @@ pub(super) fn check(
         note(severity, unknown);
     }
     if assembly.global.safe && ["mcp", "api", "delegate"].contains(&kind) {
-        note(Severity::Warning, "with `--safe` nothing is reached, so it is left out".to_owned());
+        note(
+            Severity::Warning,
+            "with `--safe` there is no network, so it is not loaded".to_owned(),
+        );
         return findings;
     }
     if builtin::is_known(kind) {
@@ -99,7 +102,7 @@ pub(super) fn check(
             Err(what) => note(Severity::Error, what),
         },
         kind => {
-            let what = format!("tools of type `{kind}` are not supported and are left out");
+            let what = format!("tools of type `{kind}` are not supported and not loaded");
             note(Severity::Warning, what);
         }
     }

@@ -160,7 +160,7 @@ impl Reload {
 }
 
 fn unused(problem: &Problem) -> String {
-    format!("what has changed is not used: {}", problem.message())
+    format!("changes are not used: {}", problem.message())
 }
 
 #[async_trait]

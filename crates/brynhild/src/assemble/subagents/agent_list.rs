@@ -160,7 +160,7 @@ impl AgentList {
                     kind: Kind::Role(file),
                 });
             } else {
-                let hint = "`brynhild validate` shows all there is to say";
+                let hint = "`brynhild validate` shows all problems";
                 self.problems.push(Fault::new(&file, errors.join("; "), hint));
             }
         }

@@ -18,10 +18,10 @@ pub(crate) fn report(agent: &str, ended: Ended) -> Result<ToolOutput, ToolError>
     let mut output = match outcome {
         Outcome::Cancelled => return Err(ToolError::Cancelled),
         Outcome::Answered { .. } if words.trim().is_empty() => {
-            ToolOutput::failure(format!("the agent {agent} ended without a word"))
+            ToolOutput::failure(format!("the agent {agent} ended without an answer"))
         }
         Outcome::Answered { stop_reason: StopReason::MaxTokens } => {
-            ToolOutput::success(format!("{words}\n\n[its last message was cut off here]"))
+            ToolOutput::success(format!("{words}\n\n[its last message is truncated here]"))
         }
         Outcome::Answered { .. } => ToolOutput::success(words),
         Outcome::Finished(finish) => {
@@ -42,7 +42,7 @@ pub(crate) fn report(agent: &str, ended: Ended) -> Result<ToolOutput, ToolError>
             partial(format!("the agent {agent} was stopped: a limit was reached: {told}"))
         }
         Outcome::Stuck { why } => {
-            partial(format!("the agent {agent} was stopped: it went in circles: {why}"))
+            partial(format!("the agent {agent} was stopped: it repeated itself: {why}"))
         }
         Outcome::Blocked { hook, reason } => {
             partial(format!("the agent {agent} was stopped by hook {hook}: {reason}"))

@@ -126,14 +126,14 @@ impl Workplace {
         prompt: String,
     ) -> Result<ToolOutput, ToolError> {
         let Some(parent) = Parent::current() else {
-            return Err(ToolError::Broken("agents work within a conversation only".to_owned()));
+            return Err(ToolError::Broken("agents need a conversation".to_owned()));
         };
         if parent.depth() >= self.max_depth {
-            let text = "agents may not hand work on here (`agents.max_depth`): do it yourself";
+            let text = "agents may not delegate here (`agents.max_depth`): do it yourself";
             return Ok(ToolOutput::failure(text));
         }
         self.reported(&parent, agent, prompt).await.unwrap_or_else(|why| {
-            let text = format!("the agent {} cannot begin: {why}", agent.name);
+            let text = format!("the agent {} cannot start: {why}", agent.name);
             Ok(ToolOutput::failure(text))
         })
     }
@@ -184,7 +184,7 @@ impl Workplace {
             self.persona(file, at_hand, answering);
         let hooks = guard.into_iter().collect();
         if let (Some(name), None) = (&file.model, model) {
-            remarks.push(format!("there is no model {name} here; the usual one answers"));
+            remarks.push(format!("there is no model {name} here; the default model is used"));
         }
         let mut settings = self.inherited(parent);
         if let Some(model) = model {
@@ -243,7 +243,7 @@ impl Workplace {
         role::choose(&mut assembly, path, &BTreeMap::new())?;
         let answering = Arc::new(assemble::answering_model::answering(&assembly).await?);
         let opened = role::open(&assembly, Some(&answering)).await?;
-        let opened = opened.ok_or_else(|| Problem::failed("the role cannot be played"))?;
+        let opened = opened.ok_or_else(|| Problem::failed("the role cannot be used"))?;
         opened.set_model(&answering);
         let mut settings = self.inherited(parent);
         let own =

@@ -44,7 +44,7 @@ impl Task {
         self.list.get(name).ok_or_else(|| {
             let known: Vec<&str> =
                 self.list.agents.iter().map(|agent| agent.name.as_str()).collect();
-            format!("there is no agent {name}; known are: {}", known.join(", "))
+            format!("there is no agent {name}; available: {}", known.join(", "))
         })
     }
 }

@@ -68,7 +68,7 @@ pub(super) fn slips(at_hand: &[Arc<dyn Tool>], file: &AgentFile) -> Vec<String> 
     let told = names.filter(|name| !is_known(name)).map(|name| {
         let near = closest(name, known.iter().map(String::as_str));
         let near = near.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
-        format!("there is no tool `{name}` that `disallowedTools` could keep back{near}")
+        format!("there is no tool `{name}` to exclude with `disallowedTools`{near}")
     });
     told.collect()
 }

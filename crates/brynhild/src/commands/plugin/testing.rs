@@ -274,7 +274,7 @@ pub(super) fn stage(
     // Nothing is read from standard input, and nobody is asked.
     environment.terminal = Terminal { stdin: true, stdout: false, stderr: false };
     let global = Global {
-        // A role is no plugin.
+        // A role is not a plugin.
         plugin_dir: role_file(root).map_or_else(|| vec![root.to_owned()], |_| Vec::new()),
         yes: true,
         verbose: assembly.global.verbose,

@@ -45,7 +45,7 @@ impl Attachments {
         }
         if name.contains("://") {
             let hint = "give the role a tool of type `web_reader`, or save the page to a file";
-            return Err(Problem::misuse(format!("{name} is no file")).hint(hint));
+            return Err(Problem::misuse(format!("{name} is not a file")).hint(hint));
         }
         let path = cwd.join(name);
         let cannot = |why: String| Problem::misuse(format!("cannot attach {name}: {why}"));
@@ -56,7 +56,7 @@ impl Attachments {
             )));
         }
         let bytes = std::fs::read(&path).map_err(|error| cannot(error.to_string()))?;
-        let text = String::from_utf8(bytes).map_err(|_| cannot("it is no text".to_owned()))?;
+        let text = String::from_utf8(bytes).map_err(|_| cannot("it is not text".to_owned()))?;
         self.0.retain(|(other, _)| other != name);
         self.0.push((name.to_owned(), text));
         Ok(format!("{name} goes along with the next prompt."))

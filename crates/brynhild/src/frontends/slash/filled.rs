@@ -118,7 +118,7 @@ impl<'a> FileReader<'a> {
         }
         let is_small = path.metadata().is_ok_and(|found| found.len() <= MAX_FILE_BYTES);
         let Some(text) = std::fs::read_to_string(&path).ok().filter(|_| is_small) else {
-            let what = format!("`@{name}` in `/{}` is no text of up to 100 kB", self.typed);
+            let what = format!("`@{name}` in `/{}` is not text of up to 100 kB", self.typed);
             output::warning(&what);
             return None;
         };

@@ -37,10 +37,10 @@ pub(super) async fn run(
 fn vouched(run: &RunContext, command: &Command) -> Result<Vec<Fixed>, Problem> {
     let refused = |why: String| {
         Problem::misuse(format!("`/{}` does not run: {why}", command.name))
-            .hint("`brynhild trust` shows what it would run, and asks")
+            .hint("`brynhild trust` shows what it would run")
     };
     if command.rank == Rank::Guest {
-        return Err(refused("it came with a project that is not trusted".to_owned()));
+        return Err(refused("it belongs to an untrusted project".to_owned()));
     }
     run.trust.vouch().ask().map_err(refused)
 }

@@ -55,7 +55,7 @@ pub(super) fn tools(tools: &[Arc<ToolSpec>]) -> String {
         vec![spec.name.clone(), spec.source.clone(), sentence(&spec.description)]
     };
     let rows: Vec<Vec<String>> = tools.iter().map(row).collect();
-    if rows.is_empty() { String::from("There are no tools.\n") } else { table(&rows) }
+    if rows.is_empty() { String::from("No tools.\n") } else { table(&rows) }
 }
 
 pub(super) fn skills(skills: &[Skill]) -> String {
@@ -138,7 +138,7 @@ pub(super) fn sessions(run: &RunContext) -> Result<String, Problem> {
     };
     let rows: Vec<_> = run.store()?.list()?.into_iter().take(SESSIONS).map(row).collect();
     if rows.is_empty() {
-        return Ok(String::from("There is no session yet.\n"));
+        return Ok(String::from("No sessions yet.\n"));
     }
-    Ok(format!("{}`/resume ID` goes on with one of them.\n", table(&rows)))
+    Ok(format!("{}`/resume ID` continues one of them.\n", table(&rows)))
 }

@@ -11,7 +11,7 @@ pub(super) async fn edit(run: &RunContext, text: &str) -> Result<String, Problem
     let environment = &run.environment;
     let editor = environment.variable("VISUAL").or_else(|| environment.variable("EDITOR"));
     let Some(editor) = editor else {
-        return Err(Problem::misuse("no editor is set: the variable EDITOR names one"));
+        return Err(Problem::misuse("no editor is set: set the EDITOR environment variable"));
     };
     let mut words = editor.split_whitespace().map(str::to_owned);
     let program = words.next().unwrap_or_default();
@@ -23,7 +23,7 @@ pub(super) async fn edit(run: &RunContext, text: &str) -> Result<String, Problem
     let ended = tokio::task::spawn_blocking(move || sandbox::foreground(&program, &args, &cwd));
     let result = match ended.await {
         Ok(Ok(true)) => read_back(&file),
-        Ok(Ok(false)) => Err(Problem::failed("the editor failed; the text is as it was")),
+        Ok(Ok(false)) => Err(Problem::failed("the editor failed; the text is unchanged")),
         Ok(Err(error)) => Err(Problem::failed(format!("cannot start `{editor}`: {error}"))),
         Err(error) => Err(Problem::failed(error.to_string())),
     };
@@ -34,5 +34,5 @@ pub(super) async fn edit(run: &RunContext, text: &str) -> Result<String, Problem
 
 fn read_back(path: &Path) -> Result<String, Problem> {
     let bytes = private::read(path)?.unwrap_or_default();
-    String::from_utf8(bytes).map_err(|_| Problem::failed("the text is not UTF-8 and is not taken"))
+    String::from_utf8(bytes).map_err(|_| Problem::failed("the text is not UTF-8 and was not used"))
 }

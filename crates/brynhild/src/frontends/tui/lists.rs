@@ -109,7 +109,7 @@ pub(super) fn known_arguments(assembly: &Assembly, command: &str) -> Vec<Item> {
         }
         "effort" => ["off", "low", "medium", "high"].map(|it| named(it.to_owned())).into(),
         "undo" | "redo" => {
-            let label = "overwrites what you changed since".to_owned();
+            let label = "overwrites your later changes".to_owned();
             vec![Item { label, ..named("force".to_owned()) }]
         }
         _ => Vec::new(),

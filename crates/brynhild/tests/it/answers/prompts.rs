@@ -123,7 +123,7 @@ fn endless_standard_input_is_reported() {
     let server = answering();
     let project = project_with(&server);
     let mut running = project.command(&["chat", "Go"]).spawn();
-    running.wait_for_stderr("waiting for standard input to end");
+    running.wait_for_stderr("waiting for standard input");
     running.send("late");
     running.close_stdin();
     let run = running.wait();

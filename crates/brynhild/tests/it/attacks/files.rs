@@ -270,7 +270,11 @@ fn file_changed_during_the_question_is_not_overwritten() {
         assert_eq!(terminal.wait_for_end(), Some(0), "{}", terminal.screen());
         assert_eq!(project.read("f"), meanwhile, "{call:?}");
         let told = server.chats()[1].body.to_string();
-        assert!(told.contains("f changed meanwhile") && told.contains("read it again"), "{told}");
+        assert!(
+            told.contains("f changed after this call was decided")
+                && told.contains("read it again"),
+            "{told}"
+        );
     }
 }
 

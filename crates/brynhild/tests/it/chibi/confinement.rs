@@ -39,7 +39,7 @@ fn each_bad_plugin_is_one_message() {
         ("nothing", "`--schema` lists no tool"),
         ("binary", "the plugin does not start"),
         ("dir", "there is no executable `dir` in this directory"),
-        ("link", "this link leads out of the directory of plugins"),
+        ("link", "this symlink points outside the plugin directory"),
     ] {
         let place = format!("/plugins/{name}: {words}");
         let about = run.stderr.lines().filter(|line| line.starts_with("warning: "));

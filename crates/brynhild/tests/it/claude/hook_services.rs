@@ -73,7 +73,7 @@ fn hook_calls_a_foreign_server_only_if_a_rule_allows() {
         run.success();
         assert_eq!(project.path().join("made").exists(), !is_let, "{run}");
         assert_eq!(result(&server.chats()[1]).contains("saw touch made"), is_let);
-        assert_eq!(run.stderr.contains("asks nobody"), !is_let, "{run}");
+        assert_eq!(run.stderr.contains("this agent cannot ask"), !is_let, "{run}");
     }
 }
 
@@ -118,7 +118,9 @@ fn agent_hook_runs_under_rules_and_hooks() {
         .collect();
     assert!(read[0].contains("nobody says hi"), "{read:?}");
     assert!(!read[1].contains("a secret"), "{read:?}");
-    assert!(read[2].contains("asks nobody") && !project.path().join("made-by-agent").exists());
+    assert!(
+        read[2].contains("this agent cannot ask") && !project.path().join("made-by-agent").exists()
+    );
     assert_eq!(result(&chats[3]), "the rules say no");
     assert_eq!(chats.len(), 4, "an agent of a hook sends no further ones");
 }

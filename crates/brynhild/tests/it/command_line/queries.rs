@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::run;
 use crate::project;
 
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 13] = [
     "Bash",
     "Edit",
     "Finish",
@@ -17,6 +17,7 @@ const NAMES: [&str; 12] = [
     "Read",
     "Task",
     "TodoWrite",
+    "WebFetch",
     "Write",
 ];
 
@@ -48,7 +49,7 @@ fn tool_schema_is_shown() {
     let wrong = run(&project(), "tools schema read");
     wrong.code(1);
     let told = "Tool 'read' not found. Available: Bash, Edit, Finish, Glob, Grep, Inspect, \
-                Jobs, LearnSkill, Read, Task, TodoWrite, Write";
+                Jobs, LearnSkill, Read, Task, TodoWrite, WebFetch, Write";
     assert_eq!(wrong.json(), json!({"error": told}));
 }
 

@@ -88,7 +88,7 @@ fn a_broken_file_stops_the_program_with_its_line() {
             "version: 1\nmodels: [a\n",
             &["invalid YAML: the bracket `[` is never closed at line 2"] as &[&str],
         ),
-        ("a: 1\na: 2\n", &["invalid YAML", "twice", "line 2"]),
+        ("a: 1\na: 2\n", &["invalid YAML", "duplicate key", "line 2"]),
         ("- a\n- b\n", &["config must be a YAML mapping (dict), got list"]),
         ("just words\n", &["config must be a YAML mapping (dict), got str"]),
         (
@@ -195,7 +195,10 @@ fn broken_project_file_stops_only_commands_that_need_it() {
         for words in BESIDE {
             let run = project.brynhild(words);
             assert_ne!(run.status.code(), Some(2), "{run}");
-            assert!(run.stderr.contains("warning: left out, since this command needs"), "{run}");
+            assert!(
+                run.stderr.contains("warning: ignored: this command does not need it"),
+                "{run}"
+            );
         }
         project.brynhild(&["chat", "go"]).code(2);
     }

@@ -93,7 +93,7 @@ fn conversation_works_without_a_home() {
     for flags in [&["chat", "Go", "--yes"][..], &["chat", "Go", "--yes", "--session", "mine"]] {
         let told = run(flags);
         assert!(told.success().stderr.contains("no home directory"), "{told}");
-        assert!(told.stderr.contains("HOME") && told.stderr.contains("not kept"), "{told}");
+        assert!(told.stderr.contains("HOME") && told.stderr.contains("not saved"), "{told}");
     }
     let refused = run(&["chat", "Go", "--continue"]);
     assert!(refused.code(2).stderr.contains("no home directory"), "{refused}");
@@ -113,11 +113,11 @@ fn unwritable_session_directory_is_reported_once() {
     fs::write(super::sessions_of(&project), "a file in the place of the directory").unwrap();
     let run = project.brynhild(&["chat", "Go"]);
     assert_eq!(run.success().stdout, "Yes.\n");
-    assert!(run.stderr.contains("not kept") && run.stderr.contains("sessions"), "{run}");
+    assert!(run.stderr.contains("not saved") && run.stderr.contains("sessions"), "{run}");
     assert_eq!(run.stderr.matches("os error").count(), 1, "a cause is told once: {run}");
     let answer = project.brynhild(&["chat", "Go", "--json"]);
     assert_eq!(answer.success().json()["response"], "Yes.", "{answer}");
-    assert!(answer.stderr.contains("not kept"), "{answer}");
+    assert!(answer.stderr.contains("not saved"), "{answer}");
     assert_eq!(project.brynhild(&["chat", "Go", "--no-save"]).success().stderr, "");
     assert_eq!(
         fs::read_to_string(super::sessions_of(&project)).unwrap(),
@@ -142,7 +142,7 @@ fn session_is_not_saved_without_file_locks() {
             skip("strace may not trace; disks without locks not tested");
             return;
         }
-        assert!(run.success().stderr.contains("the session is not kept: cannot lock"), "{run}");
+        assert!(run.success().stderr.contains("the session is not saved: cannot lock"), "{run}");
         assert!(!session_file(&project).exists(), "{run}");
     }
 }
@@ -165,7 +165,7 @@ fn read_only_home_is_read() {
     }
     let told = run(&["chat", "Go"]);
     assert_eq!(told.success().stdout, "Yes.\n");
-    assert!(told.stderr.contains("not kept: "), "{told}");
+    assert!(told.stderr.contains("not saved: "), "{told}");
     assert!(told.stderr.contains("Read-only file system"), "{told}");
     assert_eq!(run(&["chat", "Go", "--no-save"]).success().stdout, "Yes.\n");
     run(&["session", "list"]).success();

@@ -157,10 +157,10 @@ fn conversation_starts_with_every_broken_home() {
             usize::from(talk == ReadOnly),
             "{name}"
         );
-        assert!(told("the session is not kept") <= 1, "{name}: {run}");
+        assert!(told("the session is not saved") <= 1, "{name}: {run}");
         if talk != ReadOnly {
             assert_eq!(
-                told("the session is not kept"),
+                told("the session is not saved"),
                 usize::from(talk == Unsaved),
                 "{name}: {run}"
             );
@@ -254,11 +254,11 @@ fn lines_and_interface_start_with_a_broken_home() {
     let homeless = without_files(&server).env("HOME", "");
     let run = homeless.command(&["--plain", "--yes"]).stdin("Go\nAgain\n").run();
     assert_eq!(run.success().stdout.matches("Yes.").count(), 2, "{run}");
-    assert_eq!(run.stderr.matches("the session is not kept").count(), 1, "{run}");
+    assert_eq!(run.stderr.matches("the session is not saved").count(), 1, "{run}");
     let terminal = homeless.terminal::<&str>(&["--yes"], (120, 40));
     terminal.wait_for("Ask anything");
     terminal.send("Go\r");
-    terminal.wait_for("the session is not kept");
+    terminal.wait_for("the session is not saved");
     terminal.wait_for("Yes.");
     terminal.send("\x11");
     assert_eq!(terminal.wait_for_end(), Some(0));

@@ -206,7 +206,7 @@ fn full_disk_is_reported_and_the_session_continues() {
     let confined = ["--dev-bind", "/", "/", "--size", "400000", "--tmpfs", &directory];
     let there = project.path().display().to_string();
     let words = ["--chdir", &there, "/bin/bash", "-c", &script, "bash", BINARY];
-    let args = ["--session", "work"];
+    let args = ["--plain", "--session", "work"];
     let run = project.command(&[&confined[..], &words, &args].concat()).stdin("").run();
     if run.stderr.contains("bwrap:") {
         skip("bubblewrap does not work here; a full disk not tested");

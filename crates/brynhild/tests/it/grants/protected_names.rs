@@ -266,7 +266,7 @@ fn server_grant_above_the_project_covers_only_the_project() {
     let above = project.path().canonicalize().unwrap().parent().unwrap().to_owned();
     Holder::Server.with(&project, &[above.to_str().unwrap()]);
     let run = Holder::Server.run(&project, "touch free ../free");
-    assert_eq!(count(&run, &["`runner`", "only the project is open"]), 1, "{run}");
+    assert_eq!(count(&run, &["`runner`", "only the project is writable"]), 1, "{run}");
     assert!(project.path().join("free").exists() && !above.join("free").exists(), "{run}");
 }
 

@@ -252,7 +252,7 @@ fn failed_hook_warns_and_applies_on_failure() {
     write_user_file(&project, "hooks/x.py", "print('nonsense')\n");
     project.brynhild(&["chat", "--yes", "go"]);
     assert!(!project.path().join("made").exists());
-    assert!(result(&server.chats()[1]).contains("no JSON"));
+    assert!(result(&server.chats()[1]).contains("not JSON"));
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn unknown_action_is_a_failure_with_on_failure() {
         assert_eq!(super::code(&run), Some(code), "{then}: {run}");
         let is_read = result(&server.chats()[1]).contains("contents");
         assert_eq!(is_read, then == "continue", "{then}");
-        assert!(run.stderr.contains("the action `deny` is not known"), "{then}: {run}");
+        assert!(run.stderr.contains("the action `deny` is unknown"), "{then}: {run}");
     }
 }
 
@@ -352,7 +352,7 @@ fn blocked_call_is_reported_without_a_terminal() {
         &command_hook("pre_tool_use", "guard", "echo not today >&2; exit 1"),
     );
     let run = project.brynhild(&["chat", "read it"]);
-    let told = "warning: Read did not run, because of hook 'guard' (global): not today";
+    let told = "warning: Read was blocked by hook 'guard' (global): not today";
     assert!(run.success().stderr.contains(told), "{run}");
 }
 

@@ -44,8 +44,11 @@ fn approved_call_runs_when_the_run_is_resumed() {
     assert_eq!(project.read("a"), "kept");
     assert!(server.chats()[1].body["messages"].to_string().contains("Approved: write_file"));
     let again = project.brynhild(&["approve", &id, "--all"]);
-    assert!(again.code(1).stderr.contains("waits for approval"), "{again}");
-    assert_eq!(project.brynhild(&["pending"]).success().stdout, "No call waits for approval.\n");
+    assert!(again.code(1).stderr.contains("are waiting for approval"), "{again}");
+    assert_eq!(
+        project.brynhild(&["pending"]).success().stdout,
+        "No calls are waiting for approval.\n"
+    );
 }
 
 #[test]

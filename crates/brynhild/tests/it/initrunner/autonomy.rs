@@ -103,12 +103,15 @@ fn autonomous_flags_are_checked() {
         project.brynhild(args).code(2);
     }
     for (more, wanted) in [
-        ("autonomy: []", "error: PROJECT/role.yaml: autonomy: it is no mapping"),
+        ("autonomy: []", "error: PROJECT/role.yaml: autonomy: it is not a mapping"),
         (
             "autonomy: {max_no_tool_call_iterations: 0}",
             "autonomy.max_no_tool_call_iterations: it is",
         ),
-        ("guardrails: {max_iterations: none}", "guardrails.max_iterations: it is no whole number"),
+        (
+            "guardrails: {max_iterations: none}",
+            "guardrails.max_iterations: it is not a whole number",
+        ),
     ] {
         project.file("role.yaml", format!("name: worker\nprompt: You work.\n{more}\n"));
         let run = project.brynhild(&["validate", "role.yaml"]);

@@ -249,7 +249,7 @@ fn role_reads_a_repository_without_asking() {
     let said = failure(&project, "git_show", &json!({"ref": "nowhere"}));
     assert!(said.starts_with("Exit code: 128\nSTDERR:\nfatal: "), "{said}");
     let said = failure(&project, "git_diff", &json!({"ref": "--output=x"}));
-    assert!(said.contains("'--output=x' is no commit, branch or tag"), "{said}");
+    assert!(said.contains("'--output=x' is not a commit, branch or tag"), "{said}");
 }
 
 #[test]
@@ -362,7 +362,7 @@ fn invalid_entry_is_reported() {
             "lies neither below the role's directory",
         ),
         (json!({"type": "git"}), "'.' is not a git repository"),
-        (json!({"type": "http", "base_url": "nowhere"}), "is no address"),
+        (json!({"type": "http", "base_url": "nowhere"}), "is not an address"),
         (json!({"type": "datetime", "default_timezone": "x"}), "invalid timezone 'x'"),
         (json!({"type": "slack"}), "`webhook_url` is missing"),
         (json!({"type": "python", "working_dir": "/etc"}), "lies outside of the workspace"),

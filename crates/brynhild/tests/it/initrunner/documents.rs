@@ -62,7 +62,7 @@ fn changed_files_are_read_again_and_deleted_purged() {
     let said = ingest(&project, &["--force"]);
     assert!(said.contains("New: 0 | Updated: 3 | Skipped: 0 | Errors: 1"), "{said}");
     let said = failure(&project, "search_documents", &json!({"query": "the", "source": "[x"}));
-    assert!(said.starts_with("Error: source is no glob"), "{said}");
+    assert!(said.starts_with("Error: source is not a glob"), "{said}");
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn office_files_are_read() {
     project.file("role.yaml", role(&json!({"sources": ["*.docx", "*.xlsx"]})));
     let said = ingest(&project, &[]);
     assert!(said.contains("New: 2 |"), "{said}");
-    assert!(said.ends_with("Errors: 1\n  broken.docx: this is no ZIP archive\n"), "{said}");
+    assert!(said.ends_with("Errors: 1\n  broken.docx: this is not a ZIP archive\n"), "{said}");
     let found = search(&project, "pelican");
     assert!(found.ends_with("]\nDear R&D,\n\nthe pelican\tlanded."), "{found}");
     let found = search(&project, "toucan");
@@ -301,8 +301,8 @@ fn wrong_ingest_settings_are_reported() {
             "chunk_overlap (10) must be less than chunk_size (10)",
         ),
         (json!({"chunking": {"strategy": "odd"}}), "it is neither `fixed` nor `paragraph`"),
-        (json!({"sources": "a"}), "ingest.sources: it is no list"),
-        (json!({"sources": ["docs/[x"]}), "ingest.sources: \"docs/[x\" is no glob: "),
+        (json!({"sources": "a"}), "ingest.sources: it is not a list"),
+        (json!({"sources": ["docs/[x"]}), "ingest.sources: \"docs/[x\" is not a glob: "),
     ] {
         project.file("role.yaml", role(&value));
         let run = project.brynhild(&["validate", "role.yaml"]);

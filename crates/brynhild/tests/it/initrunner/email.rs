@@ -124,7 +124,7 @@ fn mail_is_sent_with_its_headers() {
     for (key, value, wanted) in [
         ("to", "nobody@example.com", "SMTP error: 550 no such user"),
         ("to", "a@b\r\nRCPT TO:<x@y>", "SMTP error: To contains invalid characters"),
-        ("to", "ada", "SMTP error: 'ada' is no address"),
+        ("to", "ada", "SMTP error: 'ada' is not an address"),
         ("subject", "x\r\nBcc: x@y", "SMTP error: Subject contains invalid characters"),
     ] {
         let mut letter = letter.clone();

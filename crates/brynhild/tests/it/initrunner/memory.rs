@@ -106,7 +106,7 @@ fn memory_is_exported_imported_listed_and_cleared() {
     let created = exported[1]["created_at"].as_str().unwrap();
     assert!(run.success().stdout.ends_with(&format!("[semantic:a] ({created}) one\n")), "{run}");
     for (records, wanted) in [
-        ("{}", "bad.json: it is no JSON array of memories"),
+        ("{}", "bad.json: it is not JSON array of memories"),
         ("[{\"content\": \"x\"}, {\"content\": 1}]", "bad.json: record 1: `content` is not text"),
         ("[{\"content\": \"x\", \"memory_type\": \"y\"}]", "record 0: unknown memory type 'y'"),
         ("[", "bad.json: no JSON: "),
@@ -141,12 +141,15 @@ fn wrong_memory_settings_are_reported() {
     let project = project();
     for (memory, wanted) in [
         (json!({"max_memories": 5}), "memory.max_memories: it is called `semantic.max_memories`"),
-        (json!({"semantic": {"max_memories": 0}}), "memory.semantic.max_memories: it is no whole"),
+        (
+            json!({"semantic": {"max_memories": 0}}),
+            "memory.semantic.max_memories: it is not a whole",
+        ),
         (
             json!({"consolidation": {"interval": "daily"}}),
             "memory.consolidation.interval: it is none",
         ),
-        (json!([1]), "memory: it is no mapping"),
+        (json!([1]), "memory: it is not a mapping"),
     ] {
         project.file("role.yaml", role(&memory));
         let run = project.brynhild(&["validate", "role.yaml"]);

@@ -100,7 +100,7 @@ fn role_variables_fill_the_prompt() {
     assert_eq!(prompt, "Greet Ann 3 times.");
     for (flags, wanted) in [
         (vec![], "pass `--var who=VALUE`"),
-        (vec!["--var", "who=A", "--var", "times=many"], "is no integer"),
+        (vec!["--var", "who=A", "--var", "times=many"], "is not a valid integer"),
         (vec!["--var", "whom=A"], "no variable `whom`"),
         (vec!["--var", "who"], "not of the form NAME=VALUE"),
     ] {
@@ -342,7 +342,7 @@ fn invalid_answer_schema_is_an_error() {
         let output = json!({"type": "json_schema", "schema": schema});
         project.file("role.yaml", format!("name: a\nprompt: x\noutput: {output}\n"));
         let run = project.brynhild(&["validate", "role.yaml"]);
-        assert!(run.code(1).stderr.contains("output.schema: it is no JSON Schema"), "{run}");
+        assert!(run.code(1).stderr.contains("output.schema: it is not a JSON Schema"), "{run}");
         project.brynhild(&["run", "role.yaml", "-p", "hi"]).code(2);
     }
     assert!(model.requests().is_empty());

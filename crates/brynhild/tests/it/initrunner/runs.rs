@@ -140,7 +140,7 @@ fn looping_run_is_marked_in_its_json() {
     let run = project.brynhild(&["run", "role.yaml", "-p", "x", "--yes", "--format", "json"]);
     let object = run.code(5).json();
     assert_eq!(object["success"], false);
-    assert!(object["error"].as_str().unwrap().contains("in circles"), "{object}");
+    assert!(object["error"].as_str().unwrap().contains("repeating itself"), "{object}");
 }
 
 #[test]

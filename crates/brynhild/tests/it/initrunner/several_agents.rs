@@ -223,5 +223,10 @@ fn used_role_of_another_project_stays_restricted() {
         .file("theirs/.env", "SECRET=1\n")
         .file("theirs/.git/HEAD", "");
     let run = project.brynhild(&["run", "mine/team.yaml", "-p", "x", "--dry-run"]);
-    assert!(run.success().stderr.contains("theirs/.env is not read: it came with"), "{run}");
+    assert!(
+        run.success()
+            .stderr
+            .contains("theirs/.env is not read: it belongs to an untrusted project"),
+        "{run}"
+    );
 }

@@ -65,7 +65,10 @@ fn todos_need_no_approval_and_follow_role_rules() {
     assert!(run.code(1).stdout.contains("blocked by rule"), "{run}");
     for (entry, wanted) in [
         (json!({"type": "todo", "shared": true}), "'shared_path' is required when shared is true"),
-        (json!({"type": "todo", "max_items": 101}), "`max_items` is no whole number from 1 to 100"),
+        (
+            json!({"type": "todo", "max_items": 101}),
+            "`max_items` is not a whole number from 1 to 100",
+        ),
         (json!({"type": "think", "odd": 1}), "Unknown keys for tool 'think': ['odd']"),
     ] {
         project.file("role.yaml", role(&json!([entry])));

@@ -73,12 +73,12 @@ fn unavailable_pages_are_reported() {
     let project = with_tool(&json!({"type": "web_reader", "blocked_domains": ["evil.test"]}));
     for (url, wanted) in [
         (format!("{}/none", server.url()), "HTTP 404: "),
-        (format!("{}/picture", server.url()), "The page is no text: its type is 'image/png'"),
+        (format!("{}/picture", server.url()), "The page is not text: its type is 'image/png'"),
         (format!("{}/away", server.url()), "The page has moved to http://elsewhere.test/x"),
         (format!("{}/inside", server.url()), "The page has moved to http://169.254.169.254/meta"),
         (format!("{}/circle", server.url()), "The page has moved more than 5 times"),
         ("http://a.evil.test/".to_owned(), "Domain 'a.evil.test' is blocked"),
-        ("file:///etc/passwd".to_owned(), "is no http or https address"),
+        ("file:///etc/passwd".to_owned(), "is not an http or https address"),
         ("http://localhost:1/".to_owned(), "SSRF blocked: 'localhost' is a private address"),
         ("http://169.254.169.254/".to_owned(), "SSRF blocked: '169.254.169.254'"),
     ] {
@@ -133,7 +133,7 @@ fn requests_stay_below_their_address() {
             .contains("Error: HTTP method DELETE is not allowed")
     );
     for away in ["/../page", "/..%2f..%2Fpage"] {
-        assert!(output(ask("GET", away, "").code(1)).contains("leads away from"), "{away}");
+        assert!(output(ask("GET", away, "").code(1)).contains("the path leaves"), "{away}");
     }
     assert_eq!(server.seen().len(), 3);
     let denied = project;

@@ -225,7 +225,7 @@ fn unimplemented_type_can_come_from_a_package_or_file() {
     project.file("role.yaml", role("blackboard", ""));
     let run = project.brynhild(&["validate", "role.yaml"]);
     assert!(
-        run.success().stderr.contains("`blackboard` are not supported and are left out"),
+        run.success().stderr.contains("`blackboard` are not supported and not loaded"),
         "{run}"
     );
     let lone = crate::project();

@@ -36,7 +36,7 @@ fn message_sent_during_a_call_is_in_the_next_request() {
         terminal.wait_for("Heard.");
         let said = messages(&server, 1);
         assert_eq!(said.last().unwrap()["content"], "use tabs", "{said:#?}");
-        assert_eq!(server.chats().len(), 2, "it is no turn of its own");
+        assert_eq!(server.chats().len(), 2, "it is not a turn of its own");
     }
 }
 

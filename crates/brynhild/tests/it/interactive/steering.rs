@@ -21,7 +21,7 @@ fn line_typed_during_a_turn_is_in_the_next_request() {
     terminal.send("look around\r");
     server.wait_for_stalls(1);
     terminal.send("and use tabs\r");
-    terminal.wait_for("told at its next step");
+    terminal.wait_for("the model sees this at its next step");
     server.release();
     terminal.wait_for("Understood.");
     assert_eq!(server.chats().len(), 2, "it is part of the same turn");
@@ -40,9 +40,9 @@ fn late_line_starts_the_next_turn() {
     terminal.send("begin\r");
     server.wait_for_stalls(1);
     terminal.send("/mode\r");
-    terminal.wait_for("wait for the end of the turn");
+    terminal.wait_for("commands run after the turn");
     terminal.send("one thing more\r");
-    terminal.wait_for("told at its next step");
+    terminal.wait_for("the model sees this at its next step");
     server.release();
     terminal.wait_for("Second answer.");
     assert_eq!(last_prompt(&server, 1), "one thing more");
@@ -61,7 +61,7 @@ fn queued_line_is_restored_when_the_turn_stops() {
     terminal.send("begin\r");
     server.wait_for_stalls(1);
     terminal.send("one thing more\r");
-    terminal.wait_for("told at its next step");
+    terminal.wait_for("the model sees this at its next step");
     terminal.send("\x03");
     terminal.wait_for("interrupted");
     terminal.send(" and another\r");

@@ -324,7 +324,7 @@ fn undo_works_only_between_turns() {
     terminal.send("go\r");
     server.wait_for_stalls(1);
     terminal.send("/undo\r");
-    terminal.wait_for("while the model is at work");
+    terminal.wait_for("the model is still working");
     assert_eq!(project.read("a.txt"), "x");
     server.release();
     terminal.wait_for("The end.");

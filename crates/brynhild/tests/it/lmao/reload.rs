@@ -69,7 +69,7 @@ fn unloadable_guard_blocks_after_repeated_descriptions() {
     guarded("could not be asked");
     state(&project, "guard", "{\"deny\": true}");
     guarded("not today");
-    // A file that once loaded without hooks is no guard, even if it fails to load later.
+    // A file that once loaded without hooks is not a guard, even if it fails to load later.
     let file = directory(&project).join("guard/tool.py");
     fs::write(&file, fs::read_to_string(&file).unwrap().replace(GUARD, "")).unwrap();
     exec(&project, "Glob", &json!({"pattern": "*"}), &["--yes"]).success();

@@ -293,7 +293,7 @@ fn client_credentials_sign_in_by_key() {
     let args = ["mcp", "login", "web", "--client-credentials", "--client-id", "ci"];
     let with = |more: &[&str]| project.brynhild(&[&args[..], more].concat());
     assert!(with(&[]).code(1).stderr.contains("`--private-key` the file of a key"));
-    assert!(with(&["--private-key", "other.pem"]).code(2).stderr.contains("no private key"));
+    assert!(with(&["--private-key", "other.pem"]).code(2).stderr.contains("not a private key"));
     with(&["--private-key", "key.pem"]).success();
     let asked = server.asked("/token");
     let body = asked[0].trim();

@@ -18,7 +18,7 @@ fn unpinned_server_is_refused_without_a_flag() {
         args.extend(line.split(' '));
         let run = project.brynhild(&args);
         run.code(2);
-        assert!(run.stderr.contains("is newest; name one, such as `"), "{run}");
+        assert!(run.stderr.contains("; pin one, such as `"), "{run}");
         assert!(run.stderr.contains("--unpinned"), "{run}");
     }
     assert_eq!(project.brynhild(&["mcp", "list", "--json"]).json()["servers"], json!([]));
@@ -63,7 +63,7 @@ fn trust_question_names_an_unpinned_version() {
         r#"{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x"], "unpinned": true}}}"#;
     project.file(".mcp.json", entry);
     let shown = project.brynhild(&["trust"]);
-    assert!(shown.code(3).stderr.contains("takes whatever version of `x` is newest"), "{shown}");
+    assert!(shown.code(3).stderr.contains("uses the newest version of `x`"), "{shown}");
     project.brynhild(&["trust", "--yes"]).success();
     let list = project.brynhild(&["mcp", "list", "--json"]).json();
     assert_eq!(list["servers"][0]["name"], "a");
@@ -238,5 +238,5 @@ fn validate_warns_of_an_unpinned_server() {
         "name: r\nprompt: x\ntools:\n  - type: mcp\n    command: npx\n    args: [-y, some]\n";
     project.file("role.yaml", role);
     let run = project.brynhild(&["validate", "role.yaml"]);
-    assert!(run.success().stderr.contains("whatever version of `some` is newest"), "{run}");
+    assert!(run.success().stderr.contains("uses the newest version of `some`"), "{run}");
 }

@@ -38,7 +38,7 @@ fn task_runs_without_a_silent_server() {
     let run = project.brynhild(&["chat", "go"]);
     run.success();
     assert!(run.stderr.contains("MCP servers are still starting: slow"), "{run}");
-    assert!(!run.stderr.contains("did not say what it offers"), "{run}");
+    assert!(!run.stderr.contains("did not list its tools"), "{run}");
     assert!(!server.chats()[0].body.to_string().contains("mcp__slow__"));
     until("everything ends", || remaining_processes(&project).is_empty());
 }
@@ -89,7 +89,7 @@ fn late_server_is_started_beside_the_next_task() {
     assert!(run.success().stderr.contains("MCP servers are still starting: slow"), "{run}");
     waits(&project, "600");
     let run = project.brynhild(&["chat", "go"]);
-    assert!(run.success().stderr.contains("tried again: slow; it goes on without"), "{run}");
+    assert!(run.success().stderr.contains("retried: slow; continuing without"), "{run}");
     assert!(!run.stderr.contains("waiting up to"), "{run}");
     project.file("go", "");
     project.brynhild(&["mcp", "test", "slow"]).success();
@@ -199,7 +199,7 @@ fn hanging_server_is_reported_with_its_output() {
     let entry = json!({"command": "sh", "args": ["-c", line], "startup_timeout_sec": 4});
     project.config(&format!("mcp: {{servers: {{slow: {entry}}}}}\n"));
     let run = project.brynhild(&["mcp", "test", "slow"]);
-    assert!(run.code(1).stderr.contains("did not say what it offers within 4s"), "{run}");
+    assert!(run.code(1).stderr.contains("did not list its tools within 4s"), "{run}");
     assert!(run.stderr.contains("Could not resolve host: x.example"), "{run}");
     assert!(run.stderr.contains("`brynhild mcp grant slow --network`"), "{run}");
 }
@@ -216,5 +216,5 @@ fn call_waits_only_for_its_own_server() {
         assert!(!run.success().stderr.contains("deaf"), "{run}");
     }
     let run = project.brynhild(&["--yes", "tools", "exec", "mcp__deaf__x", "--input", "{}"]);
-    assert!(run.code(1).stderr.contains("`deaf` did not say what it offers"), "{run}");
+    assert!(run.code(1).stderr.contains("`deaf` did not list its tools"), "{run}");
 }

@@ -58,7 +58,7 @@ fn plugin_new_overwrites_nothing_and_checks_names() {
     let project = project();
     project.file("taken/notes.txt", "mine");
     let run = project.brynhild(&["plugin", "new", "taken"]);
-    assert!(run.code(2).stderr.contains("exists already and was not changed"), "{run}");
+    assert!(run.code(2).stderr.contains("already exists and was not changed"), "{run}");
     assert_eq!(std::fs::read_dir(project.path().join("taken")).unwrap().count(), 1);
     for name in ["Bad Name", "../x", "1st", "a--b", "a/b", "a_b"] {
         let run = project.brynhild(&["plugin", "new", name]);

@@ -74,23 +74,18 @@ fn built_in_commands_work_without_a_model() {
 }
 
 #[test]
-fn unknown_slash_line_is_sent_unchanged() {
+fn unknown_slash_command_is_refused_and_a_path_is_sent() {
     let server = ModelServer::start([Reply::text("ok")]).repeat_last();
     let project = project_with(&server);
-    for (index, (line, warns)) in [
-        ("/usr/bin is full", false),
-        ("/tmp is full", false),
-        ("/frobnicate it", true),
-        ("/skill nothing here", true),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let run = project.brynhild(&["chat", line]);
-        run.success();
+    for (index, line) in ["/usr/bin is full", "/tmp is full"].into_iter().enumerate() {
+        project.brynhild(&["chat", line]).success();
         assert_eq!(prompt(&server, index), line);
-        assert_eq!(run.stderr.contains("as it is"), warns, "{run}");
     }
+    let run = project.brynhild(&["chat", "/frobnicate it"]);
+    assert!(run.code(2).stderr.contains("Unknown command /frobnicate"), "{run}");
+    let run = project.brynhild(&["chat", "/skill nothing here"]);
+    assert!(run.code(2).stderr.contains("Skill not found: nothing"), "{run}");
+    assert_eq!(server.chats().len(), 2);
 }
 
 #[test]
@@ -181,7 +176,7 @@ fn project_shell_command_needs_trust() {
     let project = project();
     project.file(".brynhild/commands/go.md", "---\nname: go\nrun: echo went\n---\n");
     let run = project.brynhild(&["chat", "/go"]);
-    assert!(run.code(2).stderr.contains("not trusted"), "{run}");
+    assert!(run.code(2).stderr.contains("untrusted project"), "{run}");
     assert_eq!(run.stdout, "");
     project.brynhild(&["trust", "--yes"]).success();
     assert_eq!(project.brynhild(&["chat", "/go"]).success().stdout, "went\n");

@@ -86,7 +86,7 @@ fn missing_or_outside_rule_files_are_reported() {
     write(&project.home().join("secret.md"), "SECRET");
     std::os::unix::fs::symlink(project.home().join("secret.md"), root.join("rules/r.md")).unwrap();
     let run = project.brynhild(&["rules", "show"]);
-    assert!(run.stderr.contains("leads outside") && !run.stdout.contains("SECRET"), "{run}");
+    assert!(run.stderr.contains("points outside") && !run.stdout.contains("SECRET"), "{run}");
 }
 
 #[test]

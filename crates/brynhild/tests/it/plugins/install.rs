@@ -87,7 +87,7 @@ fn frozen_install_restores_and_compares() {
 fn lock_covers_the_tools_of_servers() {
     let project = project();
     run(&project, &["new", "greeter", "--kind", "mcp"]).success();
-    // What it offers depends on a file that is no part of the locked content.
+    // What it offers depends on a file that is not a part of the locked content.
     let description = "open(f).read() if __import__('os').path.exists(f) else 'Old words'";
     let server = project.read("greeter/server.py");
     let old = "\"description\": \"Make a greeting for somebody\"";

@@ -37,7 +37,7 @@ fn built_in_commands_act_on_the_conversation() {
                  /model other-model\nthird\n/export out.md\n/quit\nnever sent\n";
     let run = project.command(&["--plain"]).stdin(lines).run();
     run.code(2);
-    assert!(run.stderr.contains("`nonsense` is no mode"), "{run}");
+    assert!(run.stderr.contains("`nonsense` is not a mode"), "{run}");
     for part in ["CACHE READ", "The mode is read-only.", "The model is test-model."] {
         assert!(run.stdout.contains(part), "{part}: {run}");
     }

@@ -57,7 +57,7 @@ fn broken_state_file_is_reported_and_not_overwritten() {
     let file = project.config_directory().join("plugins.yaml");
     std::fs::write(&file, "disabled: {what: ever}\n").unwrap();
     let run = project.brynhild(&["plugin", "list"]);
-    assert!(run.success().stderr.contains("`disabled` is no list of names"), "{run}");
+    assert!(run.success().stderr.contains("`disabled` is not a list of names"), "{run}");
     project.brynhild(&["plugin", "disable", "one"]).code(2);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "disabled: {what: ever}\n");
 }

@@ -104,7 +104,7 @@ fn plain_name_toggles_all_dialects() {
     off.success();
     assert_eq!(on(), [true, false]);
     let off = project.brynhild(&["plugin", "disable", "same"]);
-    assert!(off.success().stderr.contains("the name means several (brynhild, mcp)"), "{off}");
+    assert!(off.success().stderr.contains("the name is ambiguous (brynhild, mcp)"), "{off}");
     assert_eq!(on(), [false, false]);
     let half = project.brynhild(&["plugin", "enable", "mcp:same"]);
     assert!(

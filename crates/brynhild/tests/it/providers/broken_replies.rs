@@ -43,7 +43,7 @@ fn always_cut_reply_keeps_its_text_and_the_session() {
         let run = project.brynhild(&["chat", "--session", "cut", "hi"]);
         run.code(1);
         assert!(run.stdout.starts_with("word word"), "{kind}\n{run}");
-        assert!(run.stderr.contains("broke off in the middle of the reply"), "{kind}\n{run}");
+        assert!(run.stderr.contains("ended in the middle of the reply"), "{kind}\n{run}");
         assert_eq!(server.chats().len(), 5, "{kind}");
         let shown = project.brynhild(&["session", "show", "cut"]);
         assert!(shown.success().stdout.contains("word word"), "{kind}\n{shown}");
@@ -105,7 +105,7 @@ fn interrupt_message_names_the_saved_session() {
     running.interrupt();
     let run = running.wait();
     run.code(130);
-    assert!(run.stderr.contains("interrupted; the session is kept"), "{run}");
+    assert!(run.stderr.contains("interrupted; the session is saved"), "{run}");
 }
 
 #[test]
@@ -126,12 +126,12 @@ fn silent_server_can_be_interrupted() {
 fn garbage_in_place_of_a_reply_is_shown_and_not_repeated() {
     for kind in TYPES {
         for way in [&["chat", "hi"][..], &["chat", "--no-stream", "hi"]] {
-            let garbage = Reply::bytes("data: {this is no json\n\nnor this\n\n");
+            let garbage = Reply::bytes("data: {this is not a json\n\nnor this\n\n");
             let server = ModelServer::start([garbage]);
             let run = project_of(kind, &server).brynhild(way);
             run.code(1);
             assert!(run.stderr.contains("error: test ("), "{kind}\n{run}");
-            assert!(run.stderr.contains("this is no json"), "{kind}\n{run}");
+            assert!(run.stderr.contains("this is not a json"), "{kind}\n{run}");
             assert!(run.stderr.contains("hint: check `base_url`"), "{kind}\n{run}");
             assert_eq!(server.chats().len(), 1, "{kind}");
         }
@@ -183,7 +183,7 @@ fn empty_reply_is_retried_then_reported() {
         assert_eq!(run.success().stdout, "done\n", "{kind}");
         let server = ModelServer::start([Reply::text("")]).repeat_last();
         let run = project_of(kind, &server).brynhild(&["chat", "hi"]);
-        assert_eq!(run.code(5).stdout, "", "{kind}: silence is no answer");
+        assert_eq!(run.code(5).stdout, "", "{kind}: silence is not an answer");
         let words = "Model failed to produce output after multiple attempts.";
         assert!(run.stderr.contains(words), "{kind}: silence is explained\n{run}");
         assert_eq!(server.chats().len(), 4, "{kind}");
@@ -200,7 +200,7 @@ fn thinking_without_an_answer_is_continued() {
         assert_eq!(run.stderr, "", "{kind}");
         let server = ModelServer::start([thought]).repeat_last();
         let run = project_of(kind, &server).brynhild(&["chat", "hi"]);
-        assert_eq!(run.code(5).stdout, "", "{kind}: silence is no answer");
+        assert_eq!(run.code(5).stdout, "", "{kind}: silence is not an answer");
         let words = "Model failed to produce output after multiple attempts.";
         assert!(run.stderr.contains(words), "{kind}\n{run}");
         assert_eq!(server.chats().len(), 4, "{kind}");

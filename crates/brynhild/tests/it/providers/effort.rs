@@ -31,7 +31,7 @@ fn unknown_effort_lists_the_levels() {
     let server = ModelServer::start([]);
     let project = project_of("openai", &server);
     let run = project.command(&["--plain"]).stdin("/effort hard\n").run();
-    assert!(run.stderr.contains("`hard` is no reasoning effort"), "{run}");
+    assert!(run.stderr.contains("`hard` is not a reasoning effort"), "{run}");
     assert!(run.stderr.contains("there are auto, off, low, medium, high, maximum"), "{run}");
 }
 

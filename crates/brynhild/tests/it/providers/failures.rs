@@ -49,7 +49,7 @@ fn transient_failure_is_retried_visibly() {
             let run = project_of(kind, &server).brynhild(&["chat", "hi"]);
             assert_eq!(run.success().stdout, "at last\n");
             assert!(run.stderr.contains("warning: test ("), "{run}");
-            assert!(run.stderr.contains("trying again in 0.0 s (attempt 2 of "), "{run}");
+            assert!(run.stderr.contains("retrying in 0.0 s (attempt 2 of "), "{run}");
             let chats = server.chats();
             assert_eq!(chats.len(), 2, "{kind}");
             assert_eq!(chats[0].text, chats[1].text, "{kind}: the same request again");
@@ -89,7 +89,7 @@ fn a_wait_can_be_interrupted() {
     let server = ModelServer::start([Reply::failure(429).header("retry-after", "200")]);
     let project = project_of("openai", &server);
     let running = project.command(&["chat", "--session", "waiting", "hi"]).stdin("").spawn();
-    running.wait_for_stderr("trying again in 200.0 s");
+    running.wait_for_stderr("retrying in 200.0 s");
     running.interrupt();
     let run = running.wait();
     run.code(130);

@@ -82,7 +82,7 @@ fn unusable_images_are_refused_before_the_request() {
     let (server, project) = answering("openai");
     project.file("text.png", "just text");
     for (file, why) in [
-        ("text.png", "is no PNG, JPEG, GIF or WebP image; convert it"),
+        ("text.png", "is not a PNG, JPEG, GIF or WebP image; convert it"),
         ("missing.png", "missing.png"),
     ] {
         let run = project.brynhild(&["chat", "--image", file, "what is it?"]);
@@ -91,7 +91,7 @@ fn unusable_images_are_refused_before_the_request() {
     }
     assert!(server.chats().is_empty());
     project.brynhild(&["chat", "look at @text.png"]).success();
-    let expected = "[image text.png not sent: it is no PNG, JPEG, GIF or WebP image]";
+    let expected = "[image text.png not sent: it is not a PNG, JPEG, GIF or WebP image]";
     assert!(sent(&server, 0).contains(expected), "{}", sent(&server, 0));
 }
 

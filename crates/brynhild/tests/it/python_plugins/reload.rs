@@ -169,7 +169,7 @@ fn changed_project_plugin_needs_trust_again() {
     if !has_bubblewrap() {
         return;
     }
-    let answers = ["first answer", "second answer", "third answer"];
+    let answers = ["first answer", "second answer"];
     let server = ModelServer::start(answers.map(Reply::text));
     let project = project_with(&server);
     let root = project.path().join(".brynhild/plugins/ours");
@@ -183,10 +183,7 @@ fn changed_project_plugin_needs_trust_again() {
     let run = around(&project, "one", change, &["two", "/ours:c"]);
     let offers = |chat: usize| server.chats()[chat].body["tools"].to_string().contains("\"ours\"");
     assert!(offers(0) && !offers(1), "{run}");
-    assert!(
-        last_prompt(&server, 2).contains("/ours:c"),
-        "its command does not count either: {run}"
-    );
+    assert!(run.stderr.contains("Unknown command /ours:c"), "{run}");
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn round_limit_ends_the_turn_with_a_message() {
     assert_eq!(run.stdout, "so far\n");
     assert!(run.stderr.contains("behavior.max_tool_rounds (3)"), "{run}");
     assert!(
-        run.stderr.contains("hint: `brynhild chat --continue \"continue\"` goes on, or raise it"),
+        run.stderr.contains("hint: raise it, or run `brynhild chat --continue \"continue\"`"),
         "{run}"
     );
     assert_eq!(server.chats().len(), 3);

@@ -70,7 +70,7 @@ fn repeated_invalid_json_ends_the_turn() {
     assert!(error.contains("arguments of Read could not be read 4 times"), "{error}");
     let chats = server.chats();
     assert_eq!(chats.len(), 4);
-    assert!(chats[3].text.contains("You are going in circles"), "{}", chats[3].text);
+    assert!(chats[3].text.contains("You are repeating yourself"), "{}", chats[3].text);
 }
 
 #[test]

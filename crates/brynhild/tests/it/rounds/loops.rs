@@ -1,4 +1,4 @@
-//! A model that goes in circles, one that only talks of calling, and what a run may cost.
+//! A model that repeats itself, one that only talks of calling, and what a run may cost.
 
 use serde_json::{Value, json};
 use testkit::{ModelServer, Reply, Terminal};
@@ -18,7 +18,7 @@ fn repeated_call_is_stopped_without_a_user() {
         let run = project_with(&server).brynhild(&["chat", "--json", "--max-turns", rounds, "go"]);
         let answer = run.code(5).json();
         assert_eq!(answer["stop_reason"], "stuck", "{answer:#}");
-        assert!(answer["error"].as_str().unwrap().contains("in circles"), "{answer:#}");
+        assert!(answer["error"].as_str().unwrap().contains("repeating itself"), "{answer:#}");
         let results = answer["tool_results"].as_array().unwrap();
         let ran = results.iter().filter(|result| result["success"] == true).count();
         assert_eq!((ran, results.len()), (6, 7), "what is refused does not run again");
@@ -46,7 +46,7 @@ fn answer_questions_until_the_end(server: &ModelServer, question: impl Fn(usize)
         terminal.send(answer);
     }
     assert_eq!(terminal.wait_for_end(), Some(5));
-    assert!(terminal.history().contains("goes in circles"), "{}", terminal.history());
+    assert!(terminal.history().contains("is repeating itself"), "{}", terminal.history());
     assert_eq!(server.chats().len(), 9);
 }
 
@@ -70,7 +70,7 @@ fn repeated_error_is_stopped_without_a_user() {
     let error = answer["error"].as_str().unwrap();
     assert!(error.contains("Read failed 6 times with the same error"), "{error}");
     assert_eq!(server.chats().len(), 7);
-    assert!(server.chats()[3].text.contains("You are going in circles"));
+    assert!(server.chats()[3].text.contains("You are repeating yourself"));
 }
 
 #[test]

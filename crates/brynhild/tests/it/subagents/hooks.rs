@@ -87,5 +87,5 @@ fn subagent_hooks_run_at_start_and_can_continue_an_agent() {
     assert_ne!(stop["agent_transcript_path"], stop["transcript_path"]);
     assert!(data.join("main-stop").exists() && !data.join("spy").exists());
     let prompts = fs::read_to_string(data.join("prompts")).unwrap();
-    assert_eq!(prompts.lines().count(), 1, "an agent's prompt is no user's: {prompts}");
+    assert_eq!(prompts.lines().count(), 1, "an agent's prompt is not a user's: {prompts}");
 }

@@ -105,7 +105,7 @@ fn retried_reply_does_not_mix_with_the_first() {
     ]);
     let project = project_with(&server);
     let (history, _) = answered(&project, SIZE);
-    let broken = history.find("the reply broke off").unwrap_or_else(|| panic!("{history}"));
+    let broken = history.find("the reply was cut off").unwrap_or_else(|| panic!("{history}"));
     assert!(history.find("word1 word2").unwrap() < broken, "{history}");
     assert!(history.find("Second try.").unwrap() > broken, "{history}");
 }

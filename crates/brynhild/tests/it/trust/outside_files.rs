@@ -24,7 +24,7 @@ fn settings_file_outside_is_reported_and_not_read() {
         for words in [&["config", "show"][..], &["tools", "list"], &["policy", "check", "ls"]] {
             let run = project.brynhild(words);
             run.code(2);
-            assert!(run.stderr.contains("a link that leads out of the project, to "), "{run}");
+            assert!(run.stderr.contains("a symlink to a file outside the project, "), "{run}");
             assert!(!format!("{run}").contains("SECRET"), "{run}");
         }
         let safe = project.brynhild(&["--safe", "config", "show"]);
@@ -51,7 +51,7 @@ fn env_file_outside_is_ignored_with_a_warning() {
     let project = with_link(".env", "BRYNHILD_MODELS__DEFAULT=SECRET\nBRYNHILD_SECRET=1\n");
     let run = project.brynhild(&["config", "show"]);
     run.success();
-    assert!(run.stderr.contains(".env: it is a link that leads out of the project"), "{run}");
+    assert!(run.stderr.contains(".env: it is a symlink to a file outside the project"), "{run}");
     assert!(!format!("{run}").contains("SECRET"), "{run}");
     // One that stays in the project is the project's word as before.
     let project = self::project();
@@ -65,6 +65,6 @@ fn model_aliases_outside_are_not_read() {
     let project = with_link(".brynhild/model-aliases.yaml", "password SECRET: [\n");
     let project = project.env("OPENAI_API_KEY", "sk-test");
     let run = project.brynhild(&["api", "test", "--model", "any"]);
-    assert!(run.stderr.contains("a link that leads out of the project"), "{run}");
+    assert!(run.stderr.contains("a symlink to a file outside the project"), "{run}");
     assert!(!format!("{run}").contains("SECRET"), "{run}");
 }

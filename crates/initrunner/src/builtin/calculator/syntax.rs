@@ -180,7 +180,7 @@ impl<'a> Parser<'a> {
         let number = Number::parse(written);
         number
             .map(Expression::Number)
-            .ok_or_else(|| format!("invalid expression: '{written}' is no number"))
+            .ok_or_else(|| format!("invalid expression: '{written}' is not a number"))
     }
 
     fn name(&mut self) -> Result<Expression, String> {

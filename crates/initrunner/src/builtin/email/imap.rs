@@ -87,7 +87,7 @@ impl Mailbox {
             .collect())
     }
 
-    /// Takes leave; a server that has gone already is no failure.
+    /// Takes leave; a server that has gone already is not a failure.
     pub(super) async fn logout(mut self) {
         let _ = self.command("LOGOUT").await;
     }

@@ -83,7 +83,7 @@ pub(super) struct Letter<'a> {
 }
 
 impl Letter<'_> {
-    /// The plain addresses that it goes to. An error names what is no address.
+    /// The plain addresses that it goes to. An error names what is not an address.
     pub(super) fn recipients(&self) -> Result<Vec<String>, String> {
         let written = self.to.split(',').chain(self.cc.split(','));
         let written = written.map(str::trim).filter(|it| !it.is_empty());
@@ -94,7 +94,7 @@ impl Letter<'_> {
             let is_address = address.split_once('@').is_some_and(|(name, host)| {
                 !name.is_empty() && !host.is_empty() && !address.contains(is_odd)
             });
-            is_address.then(|| address.to_owned()).ok_or(format!("'{written}' is no address"))
+            is_address.then(|| address.to_owned()).ok_or(format!("'{written}' is not an address"))
         };
         let recipients = written.map(plain).collect::<Result<Vec<_>, _>>()?;
         if recipients.is_empty() {

@@ -56,7 +56,7 @@ impl Session {
         self.reply().await
     }
 
-    /// The lines of a reply. One that is no success is an error.
+    /// The lines of a reply. One that is not a success is an error.
     async fn reply(&mut self) -> Result<String, MailError> {
         let mut lines = Vec::new();
         loop {

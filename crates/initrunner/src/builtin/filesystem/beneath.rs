@@ -63,7 +63,7 @@ pub(super) fn write(root: &Path, path: &Path, content: &[u8]) -> Result<(), Stri
             let mode = u32::try_from(i64::from(found.st_mode)).unwrap_or(0o600) & 0o7777;
             place.write(content, Some(mode))
         }
-        Some(_) => return Err(String::from("it is no regular file")),
+        Some(_) => return Err(String::from("it is not a regular file")),
         None => place.write(content, None),
     };
     written.map_err(explained)
@@ -74,7 +74,7 @@ fn explained(error: impl Into<io::Error>) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => String::from("there is no such file or directory"),
         io::ErrorKind::PermissionDenied => String::from("permission denied"),
-        io::ErrorKind::InvalidInput => String::from("it is no regular file"),
+        io::ErrorKind::InvalidInput => String::from("it is not a regular file"),
         _ if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
             String::from("it is a symbolic link")
         }

@@ -124,7 +124,7 @@ fn log(args: &Value) -> Result<Vec<String>, String> {
         other if other.starts_with("format:") => words.push(format!("--pretty={}", plain(other)?)),
         other => {
             return Err(format!(
-                "'{other}' is no format; there are oneline, short, medium, full, fuller, compact"
+                "'{other}' is not a format; there are oneline, short, medium, full, fuller, compact"
             ));
         }
     }
@@ -172,7 +172,7 @@ fn file_of(name: &str) -> Option<&str> {
 
 fn reference(name: &str) -> Result<String, String> {
     if name.starts_with('-') {
-        return Err(format!("'{name}' is no commit, branch or tag"));
+        return Err(format!("'{name}' is not a commit, branch or tag"));
     }
     plain(name)
 }

@@ -197,7 +197,7 @@ fn browser_headers() -> HeaderMap {
 
 fn json_hits(reply: &str, field: &str, names: [&str; 3]) -> Result<Vec<Hit>, String> {
     let reply: Value =
-        serde_json::from_str(reply).map_err(|error| format!("the reply is no JSON: {error}"))?;
+        serde_json::from_str(reply).map_err(|error| format!("the reply is not JSON: {error}"))?;
     let items = reply.pointer(field).and_then(Value::as_array).into_iter().flatten();
     let hit = |item: &Value| {
         let text = |name: &str| plain(item.get(name).and_then(Value::as_str).unwrap_or_default());

@@ -130,7 +130,7 @@ fn impossible_match_is_reported() {
     assert!(problem.contains("hook `a` never runs"), "{problem}");
     assert!(problem.contains("did you mean `tool`?"), "{problem}");
     let problem = only_problem(&entry("{tool_input.command: '(ab'}"));
-    assert!(problem.contains("counts as plain text"), "{problem}");
+    assert!(problem.contains("it is treated as plain text"), "{problem}");
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn repeated_event_keeps_all_hooks() {
     let one = "  error:\n    - {name: a, type: command, command: x}\n";
     let (hooks, problems) = parse(&format!("hooks:\n{one}{one}"));
     assert_eq!(hooks.len(), 2);
-    assert!(problems.iter().any(|it| it.contains("`error` stands twice")), "{problems:?}");
+    assert!(problems.iter().any(|it| it.contains("`error` appears twice")), "{problems:?}");
     assert!(problems.iter().any(|it| it.contains("called `a`; both run")), "{problems:?}");
 }
 

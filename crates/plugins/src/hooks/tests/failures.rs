@@ -21,7 +21,7 @@ async fn invalid_script_answer_is_one_message() {
     for (script, words) in [
         ("import sys; sys.exit('boom')", "ended with exit code 1: boom"),
         ("raise ValueError('x')", "ValueError: x"),
-        ("print('hello')", "no JSON"),
+        ("print('hello')", "not JSON"),
         ("print('[1]')", "answered with a list"),
         ("print('{\"modified_input\": 5}')", "`modified_input` as a number"),
         ("print('x' * 3_000_000)", "printed more than an answer may have"),
@@ -51,7 +51,7 @@ async fn unknown_action_continues_with_a_notice() {
     let call = call("Bash", &args);
     let advice = rig.hook().before_tool(&rig.scene(), call).await.unwrap();
     assert_eq!(advice.verdict, ToolVerdict::Proceed);
-    assert!(rig.notices()[0].contains("the action `explode` is not known"));
+    assert!(rig.notices()[0].contains("the action `explode` is unknown"));
 }
 
 #[tokio::test]

@@ -42,7 +42,7 @@ fn project_symlink_out_of_the_directories_is_refused() {
     let (skills, problems) = world.found();
     assert!(skills.is_empty());
     assert_eq!(problems.len(), 2);
-    assert!(problems.iter().all(|problem| problem.contains("leads outside")));
+    assert!(problems.iter().all(|problem| problem.contains("points outside")));
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn project_skill_directory_outside_is_refused() {
     symlink("../../elsewhere", world.path("project/.brynhild/skills")).unwrap();
     let (skills, problems) = world.found();
     assert!(skills.is_empty());
-    assert!(only(&problems).contains("leads outside"));
+    assert!(only(&problems).contains("points outside"));
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn project_skill_file_symlinked_outside_is_refused() {
     symlink(file, world.path("project/.brynhild/skills/a/SKILL.md")).unwrap();
     let (skills, problems) = world.found();
     assert!(skills.is_empty());
-    assert!(only(&problems).contains("leads outside"));
+    assert!(only(&problems).contains("points outside"));
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn each_fault_is_reported_with_its_line() {
         ("name: right", "`description` is missing or not text"),
         ("name: right\ndescription: ''", "line 3: `description` is empty"),
         ("name: right\ndescription: a: b", "line 3: mapping values"),
-        ("name: right\nname: right\ndescription: a", "line 3: the key name stands here twice"),
+        ("name: right\nname: right\ndescription: a", "line 3: duplicate key name"),
     ] {
         let problems = check(keys);
         assert_eq!(problems.len(), 1, "{problems:?}");

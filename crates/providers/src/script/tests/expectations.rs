@@ -113,7 +113,7 @@ async fn tool_results_are_compared_in_number_and_order() {
     let message = mismatch(expect, two).await;
     for part in [
         "tool result 1 (`Bash`) comes from another tool:\n- Read\n+ Bash",
-        "tool result 1 (`Bash`) was expected to be no failure, and is one:\n+ out",
+        "tool result 1 (`Bash`) was expected to succeed, but failed:\n+ out",
         "tool result 2 (`Read`) is not equal",
     ] {
         assert!(message.contains(part), "{message}");

@@ -87,7 +87,10 @@ fn text_that_is_not_yaml_is_refused_with_its_line() {
 fn empty_or_contradictory_turn_is_refused() {
     let cases = [
         ("turns:\n  - text: a\n  - delay_ms: 1\n", "line 3: turn 2: it says nothing"),
-        ("turns:\n  - text: a\n    error: { kind: cut }\n", "`text` cannot stand beside `error`"),
+        (
+            "turns:\n  - text: a\n    error: { kind: cut }\n",
+            "`text` cannot be combined with `error`",
+        ),
         ("turns:\n  - tool_calls: [{ name: A, input: {}, input_text: '' }]\n", "keep one of them"),
         (
             "turns:\n  - error: { kind: auth, retry_after_ms: 1 }\n",

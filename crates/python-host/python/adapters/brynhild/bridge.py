@@ -172,7 +172,7 @@ def _pass_on(event, emit, log, unknown):
     kind = _field(event, "type")
     kind = getattr(kind, "value", kind)
     if not isinstance(kind, str):
-        log("warning", "the provider's stream gave a %s that is no event; it is left out" % type(event).__name__)
+        log("warning", "the provider's stream gave a %s that is not an event; it is ignored" % type(event).__name__)
         return
     if kind not in _KINDS and kind not in unknown:
         unknown.add(kind)

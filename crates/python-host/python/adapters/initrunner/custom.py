@@ -30,7 +30,7 @@ def load(entry, means, settings, warn):
         if subject is None:
             raise Wrong(NO_FUNCTION % (function, name))
         if not callable(subject):
-            raise Wrong("'%s' in module '%s' is no function" % (function, name))
+            raise Wrong("'%s' in module '%s' is not a function" % (function, name))
         return {function: FunctionTool(subject, config)}
     tools = {}
     for public, subject in _functions(module):

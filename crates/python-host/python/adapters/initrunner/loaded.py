@@ -83,7 +83,7 @@ class RealTool:
 async def of_toolset(toolset):
     """The tools of a toolset by name."""
     if not hasattr(toolset, "get_tools"):
-        raise Wrong("the builder returned a %s, which is no toolset" % type(toolset).__name__)
+        raise Wrong("the builder returned a %s, which is not a toolset" % type(toolset).__name__)
     import pydantic_ai
 
     if hasattr(toolset, "tools") and pydantic_ai.__version__ == "0.0.0":

@@ -107,7 +107,7 @@ def parsed(kind, word, parse):
         try:
             return parse(value)
         except (ValueError, ArithmeticError, TypeError, OverflowError) as error:
-            reason = str(error) or "it makes no sense"
+            reason = str(error) or "it is not a path"
             raise Fault(kind + "_parsing", "Input should be a valid %s, %s" % (word, reason), value) from None
 
     return convert

@@ -203,7 +203,7 @@ def get_global_hook_registry():
 
 
 def entries_of(declared, module):
-    """The hooks of a declaration: (type, function, priority). Raises ValueError where it makes no sense."""
+    """The hooks of a declaration: (type, function, priority). Raises ValueError where it is not a path."""
     if declared is None:
         return []
     if not isinstance(declared, dict):

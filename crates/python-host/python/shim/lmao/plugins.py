@@ -127,7 +127,7 @@ def tools_of(module, path):
     several = getattr(module, "PLUGINS", None)
     if several is not None:
         if not isinstance(several, (list, tuple)) or not several:
-            raise PluginError("`PLUGINS` is no list of manifests", "write `PLUGINS = [{\"name\": ..}, ..]`")
+            raise PluginError("`PLUGINS` is not a list of manifests", "write `PLUGINS = [{\"name\": ..}, ..]`")
         return [_tool(manifest, "PLUGINS[%d]" % index, run, True, path) for index, manifest in enumerate(several)]
     manifest = getattr(module, "PLUGIN", None)
     if manifest is None:

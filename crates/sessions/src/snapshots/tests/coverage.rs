@@ -75,7 +75,7 @@ fn undo_reports_regenerable_directories_that_were_removed() {
     assert_eq!(rig.read("a.txt"), "1");
     let kept: Vec<_> = report.kept.iter().map(|kept| kept.path.as_str()).collect();
     assert_eq!(kept, ["node_modules"]);
-    assert!(report.kept[0].why.contains("makes it again"), "{report:?}");
+    assert!(report.kept[0].why.contains("recreates it"), "{report:?}");
 }
 
 #[test]

@@ -171,7 +171,7 @@ fn oldest_turns_are_dropped_for_space() {
     again.undo(3);
     assert_eq!(rig.read("a.txt"), "6".repeat(1000));
     let report = again.undo(9);
-    assert!(report.kept[0].why.contains("no longer kept"), "{report:?}");
+    assert!(report.kept[0].why.contains("no longer stored"), "{report:?}");
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn damaged_store_is_rebuilt() {
     }
     let again = rig.restarted();
     let report = again.undo(1);
-    assert_eq!(report.kept[0].why, "its bytes are no longer kept");
+    assert_eq!(report.kept[0].why, "its content is no longer stored");
     assert_eq!(rig.read("a.txt"), "2");
     again.command("two", || rig.file("a.txt", "3"));
     again.undo(1);

@@ -50,10 +50,10 @@ fn retry_notices_replace_each_other() {
     };
     let mut stage = Stage::new(90, 20);
     stage.event(prompt("go"));
-    stage.event(warning("it answered 500; trying again in 0.3 s (attempt 2 of 5)"));
-    stage.event(warning("it answered 503; trying again in 1.2 s (attempt 3 of 5)"));
+    stage.event(warning("it answered 500; retrying in 0.3 s (attempt 2 of 5)"));
+    stage.event(warning("it answered 503; retrying in 1.2 s (attempt 3 of 5)"));
     stage.hides("attempt 2");
-    stage.event(warning("it broke off; trying again in 3 s (attempt 4 of 5)"));
+    stage.event(warning("it broke off; retrying in 3 s (attempt 4 of 5)"));
     stage.shows("attempt 3");
     stage.shows("attempt 4");
 }

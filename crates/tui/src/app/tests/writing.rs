@@ -350,7 +350,7 @@ fn palette_ranks_names_first() {
         ..crate::host::Item::default()
     };
     stage.answer(Answer::Commands(vec![
-        command("redo", "Make the changes again that were undone last"),
+        command("redo", "Redo the changes that were undone last"),
         command("undo", "Take changes back"),
         command("cost", "Show the tokens"),
     ]));
