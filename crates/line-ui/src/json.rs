@@ -86,7 +86,7 @@ fn answer(verdict: &Verdict, prompt: &Value) -> Value {
             add("limit_value", Some(value.clone()));
         }
         Some(Outcome::Stuck { why }) => {
-            errors.push(format!("the model is repeating itself: {why}"))
+            errors.push(format!("the model is repeating itself: {why}"));
         }
         _ => {}
     }

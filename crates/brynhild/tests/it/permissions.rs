@@ -275,7 +275,7 @@ fn rule_for_an_unknown_tool_is_reported() {
     run.code(1);
     let run = project.brynhild(&["--mode", "ask", "policy", "check", "touch x"]);
     run.code(3);
-    assert!(run.stderr.contains("allows nothing; write `Bash`"), "{run}");
+    assert!(run.stderr.contains("has no effect; use `Bash`"), "{run}");
     project.config(
         "permissions: {deny: ['Bash(curl:*)', 'mcp__x__y', 'my*', 'Host(a.example)'], \
                  allow: [ListMcpResources, ReadMcpResource, ToolSearch]}\n",

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn the_wheel_scrolls_the_conversation() {
     let lines: Vec<String> = (1..=80).map(|number| format!("- entry {number}")).collect();
-    let server = ModelServer::start([Reply::text(&lines.join("\n"))]);
+    let server = ModelServer::start([Reply::text(lines.join("\n"))]);
     let project = project_with(&server);
     let terminal = start(&project);
     terminal.send("list\r");
@@ -31,7 +31,7 @@ fn the_wheel_scrolls_the_conversation() {
 #[test]
 fn a_resize_keeps_the_place_of_a_scrolled_conversation() {
     let lines: Vec<String> = (1..=80).map(|number| format!("- entry {number}")).collect();
-    let server = ModelServer::start([Reply::text(&lines.join("\n"))]);
+    let server = ModelServer::start([Reply::text(lines.join("\n"))]);
     let project = project_with(&server);
     let terminal = start(&project);
     terminal.send("list\r");

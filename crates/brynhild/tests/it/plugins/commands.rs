@@ -84,7 +84,7 @@ fn unknown_slash_command_is_refused_and_a_path_is_sent() {
     let run = project.brynhild(&["chat", "/frobnicate it"]);
     assert!(run.code(2).stderr.contains("Unknown command /frobnicate"), "{run}");
     let run = project.brynhild(&["chat", "/skill nothing here"]);
-    assert!(run.code(2).stderr.contains("Skill not found: nothing"), "{run}");
+    assert!(run.code(2).stderr.contains("Unknown skill nothing"), "{run}");
     assert_eq!(server.chats().len(), 2);
 }
 

@@ -27,7 +27,7 @@ fn repeated_call_is_stopped_without_a_user() {
         let suggested = messages(&chats[3]);
         let last = suggested.last().unwrap();
         assert_eq!(last["role"], "user");
-        assert!(last["content"].as_str().unwrap().contains("going in circles"), "{last:#}");
+        assert!(last["content"].as_str().unwrap().contains("repeating yourself"), "{last:#}");
     }
 }
 
