@@ -44,7 +44,7 @@ fn panic_names_its_place_and_the_session_continues() {
     assert_eq!(terminal.wait_for_end(), Some(101), "{}", terminal.output());
     let output = terminal.output();
     assert!(output.contains("error: the program panicked at "), "{output}");
-    assert!(output.contains(&format!("session {SESSION} holds what happened")), "{output}");
+    assert!(output.contains(&format!("session {SESSION} is saved")), "{output}");
     assert!(!output.contains(KEY), "{output}");
     assert_eq!(records(&project)[&1]["type"], "session_started", "what was shown is kept");
     let again = [BINARY, "chat", "On", "--resume", SESSION];
