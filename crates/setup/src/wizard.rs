@@ -56,12 +56,13 @@ pub trait Dialog {
     ///
     /// If it cannot be read.
     fn line(&mut self) -> io::Result<Option<String>>;
-    /// Reads a line without showing it.
+    /// Shows a prompt and reads a line. Stops the echo before the prompt, so that a key which is
+    /// pasted at once is not shown either.
     ///
     /// # Errors
     ///
     /// If it cannot be read.
-    fn hidden_line(&mut self) -> io::Result<Option<Secret<String>>>;
+    fn hidden_line(&mut self, prompt: &str) -> io::Result<Option<Secret<String>>>;
 }
 
 /// Sorts offers for the list: found keys, answering servers, then the others in their order.
@@ -117,8 +118,7 @@ pub fn choose_provider(dialog: &mut dyn Dialog, offers: &[Offer]) -> io::Result<
 ///
 /// If the dialog fails.
 pub fn ask_key(dialog: &mut dyn Dialog, label: &str) -> io::Result<Option<Secret<String>>> {
-    dialog.show(&format!("Paste the API key of {label} (it is not shown): "))?;
-    let key = dialog.hidden_line()?;
+    let key = dialog.hidden_line(&format!("Paste the API key of {label} (it is not shown): "))?;
     dialog.show("\n")?;
     Ok(key.filter(|key| !key.expose().trim().is_empty()))
 }
@@ -172,7 +172,8 @@ mod tests {
             Ok((!self.lines.is_empty()).then(|| self.lines.remove(0).to_owned()))
         }
 
-        fn hidden_line(&mut self) -> io::Result<Option<Secret<String>>> {
+        fn hidden_line(&mut self, prompt: &str) -> io::Result<Option<Secret<String>>> {
+            self.show(prompt)?;
             Ok(self.line()?.map(Secret::new))
         }
     }

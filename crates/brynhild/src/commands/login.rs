@@ -217,7 +217,7 @@ impl Dialog for Screen {
     }
 
     /// Reads byte by byte, so that Ctrl+C cannot leave the terminal without echo.
-    fn hidden_line(&mut self) -> io::Result<Option<Secret<String>>> {
+    fn hidden_line(&mut self, prompt: &str) -> io::Result<Option<Secret<String>>> {
         const INTERRUPT: u8 = 3;
         const END: u8 = 4;
         const ERASE: [u8; 2] = [8, 127];
@@ -227,6 +227,7 @@ impl Dialog for Screen {
         let mut hidden = before.clone();
         hidden.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
         termios::tcsetattr(&stdin, OptionalActions::Now, &hidden)?;
+        self.show(prompt)?;
         let mut bytes = Vec::new();
         let ended = loop {
             let mut byte = [0];
