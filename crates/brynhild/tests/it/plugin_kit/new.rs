@@ -10,7 +10,9 @@ fn every_kind_passes_its_own_test() {
         let name = format!("my-{kind}");
         new(&project, &name, kind);
         let run = project.brynhild(&["plugin", "test", &name]);
-        assert!(run.success().stderr.is_empty(), "{kind}: {run}");
+        // On a busy machine, a server that starts slowly is announced.
+        let mut lines = run.success().stderr.lines();
+        assert!(lines.all(|line| line.starts_with("hint: waiting up to ")), "{kind}: {run}");
         assert!(run.stdout.contains(&format!("ok      tests/{name}\n")), "{kind}: {run}");
         let run = project.brynhild(&["plugin", "validate", &name]);
         assert!(run.success().stderr.is_empty(), "{kind}: {run}");
