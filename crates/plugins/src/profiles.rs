@@ -199,7 +199,7 @@ fn offered(item: &Value, place: &Path) -> Result<ModelProfile, Problem> {
         return Err(Problem::new(place, "the profile has no `name`", "return one with a `name`"));
     }
     serde_json::from_value(item).map_err(|error| {
-        let hint = "`docs/profiles.md` lists the keys and their types";
+        let hint = "`docs/reference/profiles.md` lists the keys and their types";
         Problem::new(place, error.to_string(), hint)
     })
 }
@@ -210,7 +210,7 @@ fn read(path: &Path, boundary: Boundary<'_>) -> Result<ModelProfile, Problem> {
         return Err(Problem::new(path, "the file is larger than 1 MiB", "shorten it"));
     }
     let wrong = |line: usize, what: &str, likely: Option<&str>| {
-        let usual = "correct the line; `docs/profiles.md` lists the keys and their types";
+        let usual = "correct the line; `docs/reference/profiles.md` lists the keys and their types";
         let hint = likely.map(|key| format!("did you mean `{key}`?"));
         Problem::new(path, format!("line {line}: {what}"), hint.as_deref().unwrap_or(usual))
     };

@@ -49,7 +49,8 @@ fn the_skill_on_the_page_about_skills_is_valid() {
     let place = project.path().join(".brynhild/skills");
     let directory = place.join("code-review");
     fs::create_dir_all(&directory).unwrap();
-    fs::write(directory.join("SKILL.md"), block("skills.md", "markdown")).unwrap();
+    let text = format!("---\n{}", block("guides/rules-and-skills.md", "markdown\n---"));
+    fs::write(directory.join("SKILL.md"), text).unwrap();
     assert_eq!(skills::validate(&directory), []);
     let found = skills::discover(
         &skills::Places { project: vec![place], ..skills::Places::default() },
@@ -61,7 +62,7 @@ fn the_skill_on_the_page_about_skills_is_valid() {
 #[test]
 fn the_file_on_the_page_about_rules_reaches_the_model() {
     let project = tempfile::tempdir().unwrap();
-    let text = block("rules.md", "markdown");
+    let text = block("guides/rules-and-skills.md", "markdown");
     fs::write(project.path().join("AGENTS.md"), &text).unwrap();
     let found = rules::load(
         &rules::Places {
@@ -77,7 +78,7 @@ fn the_file_on_the_page_about_rules_reaches_the_model() {
 #[test]
 fn documented_profile_works_as_described() {
     let directory = tempfile::tempdir().unwrap();
-    fs::write(directory.path().join("qwen.yaml"), block("profiles.md", "yaml")).unwrap();
+    fs::write(directory.path().join("qwen.yaml"), block("reference/profiles.md", "yaml")).unwrap();
     let (profiles, problems) =
         profiles::load(&[directory.path().to_path_buf()], &Contributions::default());
     assert_eq!(problems, []);
@@ -89,7 +90,7 @@ fn documented_profile_works_as_described() {
 
 #[test]
 fn the_page_about_profiles_lists_every_key() {
-    let page = fs::read_to_string(repository().join("docs/profiles.md")).unwrap();
+    let page = fs::read_to_string(repository().join("docs/reference/profiles.md")).unwrap();
     let profile = profiles::ModelProfile::default();
     let serde_json::Value::Object(keys) = serde_json::to_value(profile).unwrap() else {
         panic!("a profile is an object");
@@ -137,11 +138,11 @@ fn the_plugin_on_the_page_about_plugins_works() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().join("todo");
     fs::create_dir_all(root.join("commands")).unwrap();
-    fs::write(root.join("plugin.yaml"), block("plugins.md", "yaml")).unwrap();
-    fs::write(root.join("commands/todo.md"), block("plugins.md", "markdown")).unwrap();
+    fs::write(root.join("plugin.yaml"), block("extend/first-plugin.md", "yaml")).unwrap();
+    fs::write(root.join("commands/todo.md"), block("extend/first-plugin.md", "markdown")).unwrap();
     let validation = manifest::validate(&root);
     assert!(validation.errors.is_empty() && validation.warnings.is_empty());
-    let command = block("slash-commands.md", "markdown");
+    let command = block("extend/slash-commands.md", "markdown");
     fs::write(root.join("commands/deploy.md"), command).unwrap();
     let places = commands::Places { global: Some(root.join("commands")), ..Default::default() };
     let found = commands::discover(&places, &Contributions::default());

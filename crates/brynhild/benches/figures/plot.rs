@@ -44,7 +44,7 @@ pub(crate) struct Plot {
 impl Plot {
     /// Writes the figure into the directory of the documentation's plots.
     pub(crate) fn save(&self, name: &str) {
-        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/plots");
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/internals/plots");
         fs::create_dir_all(&directory).expect("a directory for plots");
         fs::write(directory.join(name), self.svg()).expect("a file for the plot");
     }

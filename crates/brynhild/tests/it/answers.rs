@@ -40,7 +40,8 @@ fn in_shell(config: &str, script: &str, args: &[&str]) -> Run {
 /// Checks every line against the published schema.
 fn check_against_schema(run: &Run) -> Vec<Value> {
     let schema: Value =
-        serde_json::from_str(include_str!("../../../../docs/events.schema.json")).unwrap();
+        serde_json::from_str(include_str!("../../../../docs/reference/events.schema.json"))
+            .unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let events = run.json_lines();
     for event in &events {

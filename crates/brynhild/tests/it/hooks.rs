@@ -287,7 +287,7 @@ fn example_log_hook_writes_a_line_per_call() {
 
 #[test]
 fn documented_hook_files_are_valid() {
-    let docs = include_str!("../../../../docs/hooks.md");
+    let docs = include_str!("../../../../docs/extend/hooks.md");
     let project = project();
     let mut count = 0;
     for block in docs.split("```yaml\n").skip(1) {

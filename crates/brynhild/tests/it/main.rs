@@ -15,6 +15,7 @@ mod configuration;
 mod crashes;
 mod demonstration;
 mod dist;
+mod docs;
 mod example_page;
 mod faults;
 mod file_rules;

@@ -24,7 +24,7 @@ fn check(name: &str, current: &str) {
 fn the_schema_of_events_is_published() {
     let run = project().brynhild(&["schema"]);
     run.success();
-    check("events.schema.json", &run.stdout);
+    check("reference/events.schema.json", &run.stdout);
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn command_reference_equals_the_help() {
             subcommands(&run.stdout).map(|it| format!("{command} {it}")).collect();
         commands.extend(own.into_iter().rev());
     }
-    check("commands.md", &page);
+    check("reference/cli.md", &page);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn python_reference_equals_the_docstrings() {
     let script = include_str!("reference/python_api.py");
     let run = Command::new("python3").args(["-I", "-c", script]).arg(shims).output().unwrap();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
-    check("python-api.md", &String::from_utf8(run.stdout).unwrap());
+    check("reference/python-api.md", &String::from_utf8(run.stdout).unwrap());
 }
 
 /// The names in the list of commands of a help text.

@@ -1,4 +1,4 @@
-//! The table of keys in `docs/configuration.md`, made from the table of known keys. `UPDATE=1`
+//! The table of keys in `docs/reference/config.md`, made from the table of known keys. `UPDATE=1`
 //! rewrites it.
 
 use std::fmt::Write;
@@ -16,7 +16,7 @@ const BEGIN: &str =
 
 #[test]
 fn documented_table_of_keys_is_current() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/config.md");
     let page = fs::read_to_string(&path).unwrap();
     let (before, _) = page.split_once(BEGIN).expect("the mark where the table begins");
     let current = format!("{before}{BEGIN}\n{}", table());
@@ -27,7 +27,7 @@ fn documented_table_of_keys_is_current() {
     let written = fs::read_to_string(&path).unwrap();
     assert!(
         written == current,
-        "docs/configuration.md is stale; run `UPDATE=1 cargo test -p config reference`"
+        "docs/reference/config.md is stale; run `UPDATE=1 cargo test -p config reference`"
     );
 }
 

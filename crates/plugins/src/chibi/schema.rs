@@ -104,7 +104,7 @@ fn tool(file: &Path, entry: &Value, problems: &mut Vec<Problem>) -> Result<ToolE
             Some(point) => hooks.push(point.name),
             None => {
                 let what = format!("Unknown hook '{name}' in tool '{own_name}'");
-                let hint = "`docs/chibi.md` lists the hooks; the rest of the plugin is used";
+                let hint = "`docs/extend/chibi.md` lists the hooks; the rest of the plugin is used";
                 problems.push(Problem::new(file, what, hint));
             }
         }

@@ -133,7 +133,7 @@ impl Check<'_> {
             if let Some(fault) = fault {
                 self.report(
                     format!("{place}`{key}` {fault}"),
-                    "see the table of keys in `docs/skills.md`",
+                    "see the table of keys in `docs/guides/rules-and-skills.md`",
                 );
             }
             if !KEYS.contains(&key.as_str()) {

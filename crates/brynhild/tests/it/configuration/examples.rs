@@ -28,7 +28,7 @@ fn example_configuration_uses_the_key_that_is_found() {
 
 #[test]
 fn documented_scenario_with_expectations_plays() {
-    let page = fs::read_to_string(example("../docs/scenarios.md")).unwrap();
+    let page = fs::read_to_string(example("../docs/reference/scenarios.md")).unwrap();
     let scenario = page.split("```yaml").nth(3).unwrap().split("```").next().unwrap();
     let project = project();
     project.file("play.yaml", scenario);

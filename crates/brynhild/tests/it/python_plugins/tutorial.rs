@@ -1,4 +1,4 @@
-//! Everything that `docs/plugins.md` shows is done as it stands there: files are written under the
+//! Everything that `docs/extend/first-plugin.md` shows is done as it stands there: files are written under the
 //! names before them, lines after `$` are run, and settings are settings.
 
 use std::path::Path;
@@ -45,7 +45,7 @@ fn tutorial_commands_and_output_are_current() {
     if !has_bubblewrap() {
         return;
     }
-    let page = include_str!("../../../../../docs/plugins.md");
+    let page = include_str!("../../../../../docs/extend/first-plugin.md");
     let server = ModelServer::respond_with(|_| Reply::text("Two places."));
     let project = project_with(&server);
     let home = project.home();

@@ -6,7 +6,7 @@ import sys
 INTRO = """# Python API
 
 The modules that plugins in Python import, from their docstrings. A plugin needs no package for them. `brynhild stubs --install DIR` writes
-them to a directory for tests and editors; [plugins](plugins.md) and [LMAO](lmao.md) explain how to use them.
+them to a directory for tests and editors; [plugins](../extend/first-plugin.md) and [LMAO](../extend/lmao.md) explain how to use them.
 Packages such as `brynhild.tools` also export the main names of their modules.
 """
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

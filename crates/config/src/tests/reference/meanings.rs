@@ -144,14 +144,14 @@ pub(super) const MEANINGS: &[(&str, &str)] = &[
     ("permissions.ask", "Rules for what is asked about"),
     ("permissions.deny", "Rules for what never runs; they win over all others"),
     ("api.allow_private", "Private hosts that API tools may reach, each with a port or without"),
-    ("api.tools", "HTTP interfaces as tools; see [API tools](initrunner.md#api-tools)"),
+    ("api.tools", "HTTP interfaces as tools; see [API tools](../extend/roles.md#api-tools)"),
     ("web.search", "The search engine of `WebSearch`; without one the tool is not offered"),
     (
         "web.search_key_env",
         "The environment variable with its key; `BRAVE_API_KEY` or `TAVILY_API_KEY` by default",
     ),
     ("web.search_url", "The address of the SearXNG server, or of a proxy for another engine"),
-    ("mcp.servers.NAME", "A server of tools, or what it is granted; see [MCP](mcp.md)"),
+    ("mcp.servers.NAME", "A server of tools, or what it is granted; see [MCP](../guides/mcp.md)"),
     (
         "mcp.defer_above",
         "Above so many tools of servers and plugins, the model searches for those of the ones that take most",
@@ -168,9 +168,9 @@ pub(super) const MEANINGS: &[(&str, &str)] = &[
     ("mcp.NAME", "The same as `mcp.servers.NAME`"),
     (
         "ui.theme",
-        "Colors on a terminal: `16-color` (its own), `dark`, `light`, `none`, or the name of a [theme](terminal.md#colors); while nothing is set, the whole screen goes by the background of the terminal",
+        "Colors on a terminal: `16-color` (its own), `dark`, `light`, `none`, or the name of a [theme](../guides/terminal.md#colors); while nothing is set, the whole screen goes by the background of the terminal",
     ),
-    ("ui.editing", "Keys that edit text in the [interactive interface](terminal.md)"),
+    ("ui.editing", "Keys that edit text in the [interactive interface](../guides/terminal.md)"),
     (
         "ui.mouse",
         "Capture the mouse: the wheel scrolls, a click opens, dragging copies; Shift selects with the terminal",

@@ -171,7 +171,7 @@ async fn the_bundled_scenarios_are_valid_and_play_to_their_end() {
 
 #[tokio::test]
 async fn documented_scenarios_are_valid_and_the_first_plays() {
-    let page = include_str!("../../../../../docs/scenarios.md");
+    let page = include_str!("../../../../../docs/reference/scenarios.md");
     let blocks: Vec<&str> = page
         .split("```yaml\n")
         .skip(1)
@@ -179,7 +179,7 @@ async fn documented_scenarios_are_valid_and_the_first_plays() {
         .collect();
     assert_eq!(blocks.len(), 3);
     for block in &blocks {
-        parse("docs/scenarios.md", block).expect("a valid example");
+        parse("docs/reference/scenarios.md", block).expect("a valid example");
     }
     let mut conversation = Conversation::with(blocks[0]);
     conversation.user("Count the lines of notes.txt");

@@ -3,13 +3,17 @@
 use super::conversation::turn;
 use super::*;
 
-const PAGE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/terminal.md"));
+const PAGE: &str =
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guides/terminal.md"));
 
 #[track_caller]
 fn documented(stage: &Stage) {
     let screen = stage.screen();
     let shown = screen.trim_matches('\n');
-    assert!(PAGE.contains(&format!("```text\n{shown}\n```")), "not in docs/terminal.md:\n{shown}");
+    assert!(
+        PAGE.contains(&format!("```text\n{shown}\n```")),
+        "not in docs/guides/terminal.md:\n{shown}"
+    );
 }
 
 fn stage(width: u16, height: u16) -> Stage {

@@ -1,0 +1,72 @@
+//! The pages for users: their links resolve.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// All Markdown files of `docs`, and those in the root.
+fn pages() -> Vec<PathBuf> {
+    let mut pages = Vec::new();
+    let mut directories = vec![repository().join("docs")];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.is_dir() {
+                directories.push(entry);
+            } else if entry.extension().is_some_and(|it| it == "md") {
+                pages.push(entry);
+            }
+        }
+    }
+    let root = ["README", "ARCHITECTURE", "CONTRIBUTING", "SECURITY", "CHANGELOG"];
+    pages.extend(root.map(|name| repository().join(name).with_extension("md")));
+    pages.push(repository().join("examples/README.md"));
+    pages.sort();
+    pages
+}
+
+/// The lines outside of fenced blocks.
+fn prose(page: &str) -> impl Iterator<Item = &str> {
+    page.lines().scan(false, |fenced, line| {
+        let is_fence = line.trim_start().starts_with("```");
+        *fenced ^= is_fence;
+        Some(if *fenced || is_fence { "" } else { line })
+    })
+}
+
+/// The anchors that GitHub gives the headings of a page.
+fn anchors(page: &str) -> Vec<String> {
+    let headings = prose(page).filter(|line| line.starts_with('#'));
+    let anchor = |heading: &str| {
+        let text = heading.trim_start_matches('#').trim().to_lowercase();
+        let text = text.chars().filter(|it| it.is_alphanumeric() || " -_".contains(*it));
+        text.map(|it| if it == ' ' { '-' } else { it }).collect()
+    };
+    headings.map(anchor).collect()
+}
+
+#[test]
+fn links_between_pages_resolve() {
+    let mut broken = Vec::new();
+    for path in pages() {
+        let page = fs::read_to_string(&path).unwrap();
+        let links = prose(&page)
+            .flat_map(|line| line.split("](").skip(1).filter_map(|rest| rest.split(')').next()));
+        for link in links.filter(|link| !link.contains("://")) {
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = path.parent().unwrap().join(file);
+            let target = if file.is_empty() { path.clone() } else { target };
+            let holds = target.exists()
+                && (anchor.is_empty()
+                    || anchors(&fs::read_to_string(&target).unwrap())
+                        .iter()
+                        .any(|it| it == anchor));
+            if !holds {
+                broken.push(format!("{}: {link}", path.display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
