@@ -70,12 +70,10 @@ impl Index {
         index.filter(|index: &Self| index.version == VERSION).unwrap_or_default()
     }
 
-    /// The entry of a session.
     pub(crate) fn get(&self, id: &str) -> Option<&Entry> {
         self.sessions.get(id).filter(|entry| entry.summary.id.as_str() == id)
     }
 
-    /// Adds an entry.
     pub(crate) fn put(&mut self, entry: Entry) {
         self.sessions.insert(entry.summary.id.to_string(), entry);
     }

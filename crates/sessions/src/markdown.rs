@@ -39,18 +39,13 @@ pub(crate) enum Entry {
         /// Its words; may be empty.
         text: String,
     },
-    /// A tool ran.
     Tool {
-        /// Its name.
         name: String,
-        /// Its arguments.
         input: Option<Value>,
         /// How it ended, in a word or two.
         ending: String,
-        /// Its output.
         output: String,
     },
-    /// Something failed.
     Error(String),
 }
 
@@ -85,7 +80,6 @@ pub(crate) fn usage_figures(usage: &Usage) -> Vec<(&'static str, String)> {
 }
 
 impl Entry {
-    /// A prompt.
     pub(crate) fn user(content: &str) -> Self {
         match typed(content) {
             Some(text) => Self::User(text.to_owned()),

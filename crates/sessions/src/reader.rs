@@ -51,7 +51,6 @@ pub(crate) struct Lines<R> {
     pub(crate) length: u64,
 }
 
-/// A line of a log.
 pub(crate) enum Line<'a> {
     /// Its bytes, without the end.
     Bytes(&'a [u8]),
@@ -77,7 +76,6 @@ impl<R: BufRead> Lines<R> {
         &self.input
     }
 
-    /// The next line, if there is one.
     pub(crate) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         const MAX_REUSED: usize = 1 << 20;
         if self.buffer.capacity() > MAX_REUSED {

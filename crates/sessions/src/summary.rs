@@ -35,6 +35,23 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// The title, or the first sentence of the first prompt, shortened; empty without both.
+    pub fn label(&self) -> String {
+        const MAX_BYTES: usize = 60;
+        if let Some(title) = &self.title {
+            return text::one_line(title);
+        }
+        let prompt = self.first_prompt.as_deref().unwrap_or_default();
+        let end = [". ", "? ", "! "].iter().filter_map(|mark| prompt.find(mark)).min();
+        let sentence = text::one_line(end.map_or(prompt, |end| &prompt[..=end]));
+        let sentence = sentence.trim_end_matches(['.', ' ']);
+        let words = text::head(sentence, MAX_BYTES);
+        if words.len() == sentence.len() {
+            return words.to_owned();
+        }
+        format!("{}…", words.rsplit_once(' ').map_or(words, |(whole, _)| whole))
+    }
+
     fn add_cost(&mut self, cost: Option<f64>) {
         if let Some(cost) = cost {
             *self.cost_usd.get_or_insert(0.0) += cost;
@@ -51,7 +68,6 @@ pub(crate) struct Summarizer {
 }
 
 impl Summarizer {
-    /// Begins with a session of which nothing is known but its name and a moment of its life.
     pub(crate) fn new(id: SessionId, at: Timestamp) -> Self {
         let summary = Summary {
             id,
@@ -69,12 +85,10 @@ impl Summarizer {
         Self { summary, has_begun: false, open_calls: Vec::new() }
     }
 
-    /// Goes on with a session that was summarized up to a point.
     pub(crate) fn resume(summary: Summary, open_calls: Vec<CallId>) -> Self {
         Self { summary, has_begun: true, open_calls }
     }
 
-    /// Takes the next event into account.
     pub(crate) fn add(&mut self, event: &Event) {
         let summary = &mut self.summary;
         if !self.has_begun {
@@ -148,6 +162,8 @@ pub(crate) fn typed(prompt: &str) -> Option<&str> {
 }
 
 fn beginning(prompt: &str) -> String {
+    // Piped input comes before the prompt.
+    let prompt = prompt.rsplit_once("<prompt>\n").map_or(prompt, |(_, prompt)| prompt);
     let is_tag = |line: &str| line.starts_with('<') && line.ends_with('>');
     let mut lines = prompt.lines().map(str::trim);
     let line = lines.find(|line| !line.is_empty() && !is_tag(line));
@@ -189,5 +205,24 @@ mod tests {
         assert_eq!(typed("<prompt>\nhi\n</prompt>"), Some("hi"));
         assert_eq!(typed("<stdin>\nx\n</stdin>\n\n<prompt>\nhi\n</prompt>"), None);
         assert_eq!(beginning("<stdin>\n\n  first line\nsecond"), "first line");
+        assert_eq!(beginning("<stdin>\nx\n</stdin>\n\n<prompt>\nhi\n</prompt>"), "hi");
+    }
+
+    #[test]
+    fn label_is_the_title_or_the_first_sentence() {
+        let mut summary = Summarizer::new(samples::id(), Timestamp::now()).summary;
+        assert_eq!(summary.label(), "");
+        let long = "Explain in detail how the parser of the configuration reads nested lists";
+        for (prompt, label) in [
+            ("Fix the parser. It fails on tabs.", "Fix the parser"),
+            ("Why? It worked.", "Why?"),
+            ("hi", "hi"),
+            (long, "Explain in detail how the parser of the configuration reads…"),
+        ] {
+            summary.first_prompt = Some(prompt.to_owned());
+            assert_eq!(summary.label(), label);
+        }
+        summary.title = Some("One. Two".to_owned());
+        assert_eq!(summary.label(), "One. Two");
     }
 }

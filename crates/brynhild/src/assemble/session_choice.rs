@@ -153,11 +153,7 @@ fn unnamed(run: &RunContext, root: &Path) -> Result<Problem, Problem> {
     let here = root.display().to_string();
     let sessions = run.store()?.list()?;
     let mine = sessions.iter().filter(|session| session.cwd == here).take(SHOWN);
-    let lines = mine.map(|session| {
-        let name = session.title.as_ref().or(session.first_prompt.as_ref());
-        let name = name.map(|name| contract::text::visible(name)).unwrap_or_default();
-        format!("\n  {}  {name}", session.id)
-    });
+    let lines = mine.map(|session| format!("\n  {}  {}", session.id, session.label()));
     let list = lines.collect::<Vec<_>>().concat();
     let (list, hint) = if list.is_empty() {
         ("; this directory has none".to_owned(), "`brynhild session list` shows all sessions")

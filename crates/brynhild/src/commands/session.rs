@@ -8,7 +8,7 @@ use args::{ExportFormat, SessionCommand, ThinkingStyle};
 use contract::event::{Direction, Event, EventKind};
 use contract::id::{Seq, SessionId, Timestamp};
 use contract::log::Log;
-use contract::text::{head, visible};
+use contract::text::visible;
 use serde_json::json;
 use sessions::export::{Export, Thinking};
 use sessions::log::FileLog;
@@ -85,13 +85,10 @@ fn list(run: &RunContext, store: &Store, limit: usize) -> Outcome {
         return run.report(&sessions, "No sessions yet. `brynhild chat PROMPT` starts one.");
     }
     let row = |session: &Summary| {
-        // Without a title, the first prompt identifies the session.
-        let named = session.title.as_ref().or(session.first_prompt.as_ref());
-        let line = named.and_then(|named| named.lines().next()).unwrap_or_default();
         let updated = session.updated_at.0.strftime("%Y-%m-%d %H:%M").to_string();
         let count = session.message_count.to_string();
         let place = directory(run, &session.cwd);
-        [session.id.as_str(), &updated, &count, &session.model, &place, head(line, 60)]
+        [session.id.as_str(), &updated, &count, &session.model, &place, &session.label()]
             .map(str::to_owned)
     };
     let titles = ["ID", "UPDATED", "MESSAGES", "MODEL", "DIRECTORY", "TITLE"];

@@ -79,7 +79,6 @@ impl State {
         }
     }
 
-    /// Returns true for a directory.
     pub(super) fn is_directory(&self) -> bool {
         matches!(self, Self::Directory { .. })
     }
@@ -147,7 +146,6 @@ pub(super) enum Name {
 }
 
 impl Name {
-    /// Wraps a name or path.
     pub(super) fn of(name: &OsStr) -> Self {
         match name.to_str() {
             Some(text) => Self::Text(text.to_owned()),
@@ -155,7 +153,6 @@ impl Name {
         }
     }
 
-    /// The name or path.
     pub(super) fn path(&self) -> PathBuf {
         match self {
             Self::Text(text) => PathBuf::from(text),
@@ -169,9 +166,7 @@ impl Name {
 pub(super) struct Change {
     /// The path, absolute.
     path: Name,
-    /// The state before.
     pub(super) before: State,
-    /// The state afterwards.
     pub(super) after: State,
 }
 
@@ -181,12 +176,10 @@ impl Change {
         Self { path: Name::of(path.as_os_str()), before, after }
     }
 
-    /// The path.
     pub(super) fn path(&self) -> PathBuf {
         self.path.path()
     }
 
-    /// The kind of change.
     pub(super) fn kind(&self) -> Kind {
         match (&self.before, &self.after) {
             (State::Absent, _) => Kind::Created,

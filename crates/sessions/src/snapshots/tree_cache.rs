@@ -73,7 +73,6 @@ impl TreeCache {
         self.scans
     }
 
-    /// The entry of a path.
     pub(super) fn get(&self, path: &Path) -> Option<&CachedPath> {
         self.entries.get(path.as_os_str())
     }
@@ -90,7 +89,6 @@ impl TreeCache {
         }
     }
 
-    /// Adds or replaces an entry.
     pub(super) fn insert(&mut self, path: &Path, entry: CachedPath) {
         let is_same = self.get(path).is_some_and(|earlier| {
             (earlier.stamp, earlier.is_recent) == (entry.stamp, entry.is_recent)
@@ -102,7 +100,6 @@ impl TreeCache {
         self.entries.insert(path.as_os_str().to_owned(), entry);
     }
 
-    /// Removes the entry of a path.
     pub(super) fn remove(&mut self, path: &Path) -> Option<CachedPath> {
         let removed = self.entries.remove(path.as_os_str());
         if removed.is_some() {
@@ -131,7 +128,6 @@ impl TreeCache {
         self.entries.values().map(size).sum()
     }
 
-    /// The number of entries.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -146,13 +142,11 @@ impl TreeCache {
         self.is_torn || self.unsaved.len() > MAX_UNSAVED
     }
 
-    /// Everything has been saved.
     pub(super) fn saved(&mut self) {
         self.is_torn = false;
         self.unsaved.clear();
     }
 
-    /// The bytes of the file.
     pub(super) fn encode(&self, generation: u64) -> Vec<u8> {
         let entries = self.entries.iter().map(|(path, entry)| (path, Some(entry)));
         let mut file = MAGIC.to_vec();

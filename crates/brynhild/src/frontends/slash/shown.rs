@@ -132,9 +132,7 @@ pub(super) fn messages(run: &RunContext, id: Option<&SessionId>) -> Result<Strin
 
 pub(super) fn sessions(run: &RunContext) -> Result<String, Problem> {
     let row = |session: sessions::summary::Summary| {
-        let title = session.title.or(session.first_prompt).unwrap_or_default();
-        let title = title.lines().next().unwrap_or_default();
-        vec![session.id.to_string(), head(title, 50).to_owned(), session.cwd]
+        vec![session.id.to_string(), session.label(), session.cwd]
     };
     let rows: Vec<_> = run.store()?.list()?.into_iter().take(SESSIONS).map(row).collect();
     if rows.is_empty() {

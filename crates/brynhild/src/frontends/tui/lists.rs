@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use ::tui::host::{Answer, Item, Picks};
-use contract::id::SessionId;
+use contract::id::{SessionId, Timestamp};
 use contract::text::head;
 use ignore::DirEntry;
 use plugins::dialects::Named;
 use plugins::plugin::PluginState;
 use sessions::messages::{self, Message, Role};
 use sessions::store::Store;
+use sessions::summary::Summary;
 use tools::walk::{Filter, IgnoreFiles, Sources};
 
 use crate::assemble;
@@ -172,26 +173,33 @@ pub(super) fn listed_sessions(
 ) -> Result<Vec<Item>, Problem> {
     let mut sessions = store.list()?;
     sessions.sort_by_key(|session| session.cwd != here);
-    let this_year = sessions.iter().map(|it| it.updated_at.to_string()).max().unwrap_or_default();
-    let item = |session: sessions::summary::Summary| {
-        let first = session.first_prompt.unwrap_or_default();
-        let title = session.title.unwrap_or_else(|| first.lines().next().unwrap_or("").to_owned());
-        // Day and hour; for an earlier year only the day.
-        let at = session.updated_at.to_string();
-        let is_this_year = at.get(..4) == this_year.get(..4);
-        let when = if is_this_year { at.get(5..16) } else { at.get(..10) };
-        let when = when.unwrap_or_default().replace('T', " ");
+    let item = |session: Summary| {
         let elsewhere =
             if session.cwd == here { String::new() } else { format!(", {}", session.cwd) };
-        let count = session.message_count;
+        let (title, count) = (session.label(), session.message_count);
+        let unit = if count == 1 { "message" } else { "messages" };
+        let is_current = Some(&session.id) == current;
         Item {
             label: if title.is_empty() { session.id.to_string() } else { title },
-            detail: format!("{count} messages{elsewhere}"),
-            note: if Some(&session.id) == current { "this one".to_owned() } else { when },
+            detail: format!("{count} {unit}{elsewhere}"),
+            note: if is_current { "this one".to_owned() } else { age(session.updated_at) },
             ..named(session.id.to_string())
         }
     };
     Ok(sessions.into_iter().map(item).collect())
+}
+
+/// The time since a moment, in its largest unit; the date of one that is long past.
+fn age(at: Timestamp) -> String {
+    let seconds = Timestamp::now().0.duration_since(at.0).as_secs();
+    let (count, unit) = match seconds {
+        ..60 => return "just now".to_owned(),
+        60..3600 => (seconds / 60, "minute"),
+        3600..86_400 => (seconds / 3600, "hour"),
+        86_400..2_592_000 => (seconds / 86_400, "day"),
+        2_592_000.. => return at.0.strftime("%Y-%m-%d").to_string(),
+    };
+    format!("{count} {unit}{} ago", if count == 1 { "" } else { "s" })
 }
 
 pub(super) fn preview(run: &RunContext, id: &str) -> Result<Answer, Problem> {
@@ -276,4 +284,21 @@ pub(super) fn permissions(run: &RunContext, allowed: &[String]) -> Result<Answer
         ..named(rule.clone())
     }));
     Ok(Answer::Items(Picks::Permissions, items))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn age_is_in_its_largest_unit() {
+        let past = |seconds| {
+            let now = Timestamp::now().0.as_second();
+            age(Timestamp(jiff::Timestamp::from_second(now - seconds).unwrap()))
+        };
+        assert_eq!([past(-9), past(5)], ["just now"; 2]);
+        assert_eq!([past(65), past(7300)], ["1 minute ago", "2 hours ago"]);
+        assert_eq!(past(3 * 86_400 + 5), "3 days ago");
+        assert_eq!(past(90 * 86_400).len(), "2026-01-01".len());
+    }
 }

@@ -53,6 +53,17 @@ fn the_list_is_newest_first_and_limited() {
 }
 
 #[test]
+fn title_is_the_first_sentence_of_the_first_prompt() {
+    let server = counting();
+    let project = project_with(&server);
+    chat(&project, &["Fix the parser. It fails on tabs.", "--session", "one"]);
+    let listed = || project.brynhild(&["session", "list"]).success().stdout.clone();
+    assert!(listed().trim_end().ends_with("  Fix the parser"), "{}", listed());
+    project.brynhild(&["session", "title", "one", "Tabs. At last"]).success();
+    assert!(listed().trim_end().ends_with("  Tabs. At last"), "{}", listed());
+}
+
+#[test]
 fn session_is_shown_as_text_and_json() {
     let server = working();
     let project = worked(&server);
