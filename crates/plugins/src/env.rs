@@ -204,7 +204,7 @@ impl<'a> PluginEnv<'a> {
     fn grant_problem(&self, name: &str, fault: &str) -> Problem {
         let path = self.program.origin(&["plugins", name, "sandbox"]);
         let what = format!("in the grants of the plugin `{name}`: {fault}");
-        let hint = "`docs/extend/first-plugin.md` shows how a plugin is granted something";
+        let hint = "`docs/reference/manifest.md` shows how a plugin is granted something";
         Problem::new(Path::new(&path), what, hint)
     }
 

@@ -147,7 +147,7 @@ fn mapping(text: &str) -> Result<serde_json::Map<String, Value>, Fault> {
         hint: hint.to_owned(),
         weight: Weight::Fatal,
     };
-    let hint = "write `name:` and `version:` lines; `docs/extend/first-plugin.md` lists the keys";
+    let hint = "write `name:` and `version:` lines; `docs/reference/manifest.md` lists the keys";
     match yaml::parse(text, YES_NO).map(|tree| tree.to_value()) {
         Ok(Value::Object(keys)) => Ok(keys),
         Ok(Value::Null) => Err(fault(1, String::from("the manifest is empty"), hint)),

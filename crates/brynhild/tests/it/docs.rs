@@ -1,4 +1,6 @@
-//! The pages for users: their links resolve.
+//! The pages for users: their links resolve, and their commands print what they show.
+
+mod console;
 
 use std::fs;
 use std::path::{Path, PathBuf};

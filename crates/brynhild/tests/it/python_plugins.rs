@@ -1,6 +1,6 @@
 //! Plugins as a stranger writes them from the public documents, run by the shipped program: tools,
 //! providers, packages, broken ones, what they may do, what happens when they change, and the
-//! examples and the tutorial that we ship.
+//! examples that we ship.
 
 mod broken;
 mod confinement;
@@ -13,7 +13,6 @@ mod providers;
 mod reload;
 mod settings;
 mod tools;
-mod tutorial;
 
 use std::fs;
 use std::path::{Path, PathBuf};

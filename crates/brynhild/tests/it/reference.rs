@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
+use serde_json::{Value, json};
+
 use crate::project;
 
 fn check(name: &str, current: &str) {
@@ -25,6 +27,87 @@ fn the_schema_of_events_is_published() {
     let run = project().brynhild(&["schema"]);
     run.success();
     check("reference/events.schema.json", &run.stdout);
+    check("reference/events.md", &event_page(&run.json()));
+}
+
+/// A section for each kind of event: its meaning and its fields.
+fn event_page(schema: &Value) -> String {
+    let mut page = String::from(
+        "# Events\n\n`--output-format stream-json` prints one event per line, and a session's log is made of them. \
+         [events.schema.json](events.schema.json) is the JSON Schema; `brynhild schema` prints the one of your \
+         version.\n\n## Every event\n\n",
+    );
+    page.push_str("- `type` (text): One of the kinds below.\n");
+    page.push_str(&fields(schema));
+    for kind in schema["oneOf"].as_array().unwrap() {
+        let name = kind["properties"]["type"]["const"].as_str().unwrap();
+        let meaning = kind["description"].as_str().unwrap_or_default();
+        let gap = if meaning.is_empty() { "" } else { "\n\n" };
+        write!(page, "\n## `{name}`\n\n{meaning}{gap}{}", fields(kind)).unwrap();
+    }
+    page.push_str("\n## Types\n");
+    for (name, definition) in schema["$defs"].as_object().unwrap() {
+        let meaning = definition["description"].as_str().unwrap_or_default();
+        let meaning = if meaning.is_empty() { type_name(definition) } else { meaning.to_owned() };
+        write!(page, "\n### {name}\n\n{}\n", meaning.replace('\n', " ")).unwrap();
+        let fields = fields(definition);
+        if !fields.is_empty() {
+            write!(page, "\n{fields}").unwrap();
+        }
+    }
+    page
+}
+
+/// The fields of an object of a schema, as a list.
+fn fields(schema: &Value) -> String {
+    let mut list = String::new();
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        if field.get("const").is_some() {
+            continue;
+        }
+        let meaning = field["description"].as_str().unwrap_or_default().replace('\n', " ");
+        let colon = if meaning.is_empty() { "" } else { ": " };
+        let is_required = |it: &Value| it.as_array().is_some_and(|it| it.contains(&json!(name)));
+        let optional = if is_required(&schema["required"]) { "" } else { ", optional" };
+        writeln!(list, "- `{name}` ({}{optional}){colon}{meaning}", type_name(field)).unwrap();
+    }
+    list
+}
+
+/// The type of a value of a schema, in words.
+fn type_name(schema: &Value) -> String {
+    if let Some(name) = schema["$ref"].as_str().and_then(|it| it.strip_prefix("#/$defs/")) {
+        return format!("[{name}](#{})", name.to_lowercase());
+    }
+    for key in ["anyOf", "oneOf"] {
+        if let Some(all) = schema[key].as_array() {
+            let mut names: Vec<String> =
+                all.iter().filter(|it| it["type"] != "null").map(type_name).collect();
+            names.dedup();
+            return names.join(" or ");
+        }
+    }
+    if let Some(value) = schema.get("const") {
+        return format!("`{}`", value.as_str().unwrap_or_default());
+    }
+    if let Some(values) = schema["enum"].as_array() {
+        let values = values.iter().filter_map(Value::as_str).map(|it| format!("`{it}`"));
+        return values.collect::<Vec<_>>().join(", ");
+    }
+    let kind = schema["type"].as_str().or_else(|| schema["type"][0].as_str()).unwrap_or("any");
+    match kind {
+        "string" => String::from("text"),
+        "array" => format!("list of {}", type_name(&schema["items"])),
+        "object"
+            if schema
+                .get("properties")
+                .is_some_and(|it| it.as_object().is_some_and(|it| it.len() == 1)) =>
+        {
+            let (name, field) = schema["properties"].as_object().unwrap().iter().next().unwrap();
+            format!("`{name}`: {}", type_name(field))
+        }
+        kind => kind.to_owned(),
+    }
 }
 
 #[test]

@@ -300,7 +300,7 @@ impl Reader<'_> {
             .collect();
         let wishes = wishes(value, &mut faults);
         for fault in faults {
-            let hint = "`docs/extend/first-plugin.md` shows how a plugin says what it wants";
+            let hint = "`docs/reference/manifest.md` shows how a plugin says what it wants";
             self.fault("sandbox", fault, hint, Weight::Part);
         }
         wishes
@@ -315,9 +315,7 @@ impl Reader<'_> {
                     "remove it: every file in the plugin's `profiles` directory is loaded",
                 ),
                 (_, Some(known)) => format!("did you mean `{known}`?"),
-                (_, None) => {
-                    String::from("remove it; `docs/extend/first-plugin.md` lists the keys")
-                }
+                (_, None) => String::from("remove it; `docs/reference/manifest.md` lists the keys"),
             };
             self.fault(key, what, &hint, Weight::Ignored);
         }
