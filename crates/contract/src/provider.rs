@@ -178,7 +178,7 @@ pub struct Model {
 /// Something that answers requests.
 #[async_trait]
 pub trait Provider: Send + Sync {
-    /// Its type, such as `openrouter`.
+    /// Its name in the configuration, such as `openrouter`.
     fn name(&self) -> &str;
 
     /// The provider and the model that answer requests for `model`.

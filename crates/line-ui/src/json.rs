@@ -13,8 +13,6 @@ use crate::view::{View, warn};
 
 pub struct Json {
     pub prompt: Value,
-    /// Type and name of the provider's instance.
-    pub instance: Option<(String, String)>,
 }
 
 #[async_trait(?Send)]
@@ -32,13 +30,7 @@ impl View for Json {
     }
 
     fn close(&mut self, verdict: &Verdict) -> io::Result<()> {
-        let mut answer = answer(verdict, &self.prompt);
-        if let Some((_, name)) =
-            self.instance.as_ref().filter(|(kind, _)| *kind == verdict.provider)
-        {
-            answer["provider"] = name.as_str().into();
-        }
-        output::json(&answer)?;
+        output::json(&answer(verdict, &self.prompt))?;
         io::stdout().flush()
     }
 }

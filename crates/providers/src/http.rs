@@ -56,6 +56,8 @@ impl Timeouts {
 
 /// A server: its address, its headers, and the client, once there is one.
 pub(crate) struct Http {
+    /// The name of the provider in the configuration.
+    pub(crate) name: String,
     pub(crate) origin: Arc<Origin>,
     pub(crate) timeouts: Timeouts,
     endpoint: Endpoint,
@@ -113,12 +115,14 @@ impl Headers {
 impl Http {
     /// Prepares to talk to `endpoint`. Sends nothing.
     pub(crate) fn new(
+        name: String,
         origin: Origin,
         endpoint: Endpoint,
         headers: Headers,
         timeouts: Timeouts,
     ) -> Self {
         Self {
+            name,
             origin: Arc::new(origin),
             timeouts,
             endpoint,

@@ -128,8 +128,9 @@ pub fn connect(instance: Instance) -> Result<Arc<dyn Provider>, ProviderError> {
     let (is_configured, api) = (instance.base_url.is_some(), instance.api);
     let http = |endpoint: Endpoint| {
         let (timeouts, witness) = (instance.timeouts, instance.witness.clone());
+        let name = instance.name.clone();
         let origin = origin(instance, &endpoint);
-        Http::new(origin, endpoint, headers, timeouts).witnessed(witness)
+        Http::new(name, origin, endpoint, headers, timeouts).witnessed(witness)
     };
     Ok(match vendor.wire {
         Wire::Anthropic => {

@@ -67,7 +67,7 @@ pub(crate) fn normalize(endpoint: Endpoint) -> Endpoint {
 #[async_trait]
 impl Provider for OpenaiChat {
     fn name(&self) -> &str {
-        &self.vendor.name
+        &self.http.name
     }
 
     async fn models(&self) -> Result<Vec<Model>, ProviderError> {

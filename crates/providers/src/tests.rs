@@ -242,7 +242,7 @@ async fn instance_headers_win_and_messages_name_it() {
         ..server.instance("openrouter")
     };
     let provider = connect(instance).ok().unwrap();
-    assert_eq!(provider.name(), "openrouter");
+    assert_eq!(provider.name(), "work");
     let (_, error) = collect(&*provider, request()).await;
     assert!(error.unwrap().message.starts_with("work (127.0.0.1:"));
     assert!(server.requests()[0].contains("x-title: Mine\r\n"));

@@ -18,7 +18,7 @@ pub struct Summary {
     pub updated_at: Timestamp,
     /// The model that answers; empty where none was ever chosen.
     pub model: String,
-    /// The provider's type; empty where none was ever chosen.
+    /// The provider's name; empty where none was ever chosen.
     pub provider: String,
     /// Its title.
     pub title: Option<String>,

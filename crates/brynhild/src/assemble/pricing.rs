@@ -54,7 +54,8 @@ impl PriceList<'_> {
         let (provider, model) = name.split_once('/')?;
         let candidates =
             self.candidates.get_or_insert_with(|| provider_choice::candidates(assembly));
-        let mut own = candidates.iter().filter(|candidate| candidate.vendor().name == provider);
+        let is_own = |it: &&Candidate| it.name == provider || it.vendor().name == provider;
+        let mut own = candidates.iter().filter(is_own);
         own.find_map(|candidate| prices_at(assembly, candidate, model))
     }
 }

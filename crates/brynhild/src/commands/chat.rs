@@ -138,11 +138,6 @@ fn own_view(
 ) -> Box<dyn View> {
     match assembly.format() {
         OutputFormat::Text if args.output_schema.is_some() => Box::new(frontends::quiet(assembly)),
-        OutputFormat::Json => {
-            let candidate = &opened.answering.choice.candidate;
-            let instance = Some((candidate.vendor().name.clone(), candidate.name.clone()));
-            Box::new(Json { prompt, instance })
-        }
         // A dry run is about its calls.
         _ => view(assembly, assembly.global.verbose || args.dry_run, opened.storage, prompt),
     }
@@ -250,7 +245,7 @@ pub(crate) fn view(
     prompt: Value,
 ) -> Box<dyn View> {
     match assembly.format() {
-        OutputFormat::Json => Box::new(Json { prompt, instance: None }),
+        OutputFormat::Json => Box::new(Json { prompt }),
         OutputFormat::StreamJson => Box::new(StreamJson::default()),
         OutputFormat::Text => {
             let behavior = &assembly.config().behavior;

@@ -50,7 +50,7 @@ fn chat_saves_its_session() {
     assert!(id.starts_with("session-2"), "{id}");
     assert_eq!(id.len(), "session-20260102-030405".len());
     assert_eq!(session["cwd"], project.path().canonicalize().unwrap().display().to_string());
-    assert_eq!(session["provider"], "openai");
+    assert_eq!(session["provider"], "test");
     assert_eq!(session["model"], "test-model");
     assert_eq!(session["title"], Value::Null);
     assert_eq!(session["message_count"], 2);

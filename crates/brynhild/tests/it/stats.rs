@@ -40,7 +40,7 @@ fn session_statistics_sum_in_every_order() {
     project.brynhild(&["chat", "--session", "two", "Go."]).success();
     project.brynhild(&["chat", "--session", "two", "Again."]).success();
     let by_model = stats(&project, &[]);
-    let model = row(&by_model, "openai/test-model");
+    let model = row(&by_model, "test/test-model");
     assert_eq!((&model["replies"], &model["input_tokens"]), (&json!(6), &json!(6000)));
     assert_eq!((&model["cache_read_tokens"], &model["output_tokens"]), (&json!(2400), &json!(60)));
     assert_eq!((&model["cost_usd"], &model["unpriced_replies"]), (&Value::Null, &json!(6)));
@@ -98,7 +98,7 @@ fn statistics_use_configured_prices() {
     );
     project.brynhild(&["chat", "--session", "one", "Go."]).success();
     let all = stats(&project, &[]);
-    let model = row(&all, "openai/test-model");
+    let model = row(&all, "test/test-model");
     // Twice 600 at 10, 400 at 1, and 10 at 100 dollars for a million.
     let cost = model["cost_usd"].as_f64().unwrap();
     assert!((cost - 2.0 * (0.006 + 0.0004 + 0.001)).abs() < 1e-9, "{cost}");
@@ -168,7 +168,7 @@ fn conversation_shows_its_usage() {
     project.file("a.txt", "text\n");
     let run = project.command(&["--plain", "--session", "one"]).stdin("Go.\nAgain.\n/cost\n").run();
     let lines: Vec<&str> = run.success().stdout.lines().collect();
-    let from = lines.iter().position(|line| *line == "openai/test-model").unwrap();
+    let from = lines.iter().position(|line| *line == "test/test-model").unwrap();
     let cells: Vec<Vec<&str>> =
         lines[from + 1..].iter().map(|line| line.split("  ").map(str::trim).collect()).collect();
     let line = |name: &str| -> Vec<&str> {

@@ -184,7 +184,7 @@ fn the_markdown_of_a_continued_session_is_whole() {
     project.brynhild(&["chat", "First"]).success();
     project.brynhild(&["chat", "Second", "--continue", "-o", "out.md"]).success();
     let text = project.read("out.md");
-    for part in ["First", "One.", "Second", "Two.", "test-model (openai)", "| Turns | 2 |"] {
+    for part in ["First", "One.", "Second", "Two.", "test-model (test)", "| Turns | 2 |"] {
         assert!(text.contains(part), "no {part:?} in\n{text}");
     }
     let directory = project.path().canonicalize().unwrap();

@@ -27,7 +27,7 @@ fn next_model_answers_after_lasting_failure() {
     let run = project.brynhild(&["chat", "--json", "hi"]);
     let report = run.success().json();
     assert_eq!(report["response"], "from two", "{run}");
-    assert_eq!((&report["provider"], &report["model"]), (&json!("anthropic"), &json!("m2")));
+    assert_eq!((&report["provider"], &report["model"]), (&json!("two"), &json!("m2")));
     assert_eq!(run.stderr.matches("one/m1 failed: ").count(), 1, "{run}");
     assert!(run.stderr.contains("; using two/m2"), "{run}");
     assert_eq!((one.chats().len(), two.chats().len()), (1, 2));

@@ -112,7 +112,7 @@ fn conversation_is_logged_line_by_line() {
         assert!(line["timestamp"].as_str().unwrap().starts_with('2'));
     }
     assert_eq!(log[0]["session_id"], "work");
-    assert_eq!((&log[0]["provider"], &log[0]["model"]), (&json!("openai"), &json!("test-model")));
+    assert_eq!((&log[0]["provider"], &log[0]["model"]), (&json!("test"), &json!("test-model")));
     assert_eq!(log[4]["content"], "Look");
     assert_eq!((&log[5]["content"], &log[5]["thinking"]), (&json!("I look."), &json!("Where?")));
     assert_eq!((&log[6]["total_tokens"], &log[6]["cost_usd"]), (&json!(15), &json!(0.5)));
