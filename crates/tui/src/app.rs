@@ -450,7 +450,7 @@ impl App {
             return;
         }
         match answer {
-            Answer::Done | Answer::Preview { .. } | Answer::Items(..) => {}
+            Answer::Done | Answer::Preview { .. } | Answer::Items(..) | Answer::Models { .. } => {}
             Answer::Several(answers) => {
                 for answer in answers {
                     self.answer(answer, effects);

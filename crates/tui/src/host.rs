@@ -63,6 +63,8 @@ pub enum Request {
     /// List the files of the project, for `@`.
     Files,
     Models,
+    /// List the models of a provider.
+    ModelsOf(String),
     Sessions,
     /// List the user's messages in the session, for going back.
     Messages,
@@ -145,6 +147,11 @@ pub enum Answer {
     },
     /// A list to pick from.
     Items(Picks, Vec<Item>),
+    /// Models to add to the list, and providers whose models are still to be asked for.
+    Models {
+        items: Vec<Item>,
+        more: Vec<String>,
+    },
     /// The last messages of a session.
     Preview {
         id: String,
@@ -220,7 +227,7 @@ pub enum Leave {
     /// A signal or the end of the terminal ends the program.
     Stopped(Stop),
     /// Another model answers.
-    Model(String),
+    Model { provider: String, model: String },
     /// Another session continues.
     Session(String),
     /// A session begins.

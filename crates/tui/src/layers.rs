@@ -114,6 +114,8 @@ pub(crate) enum Deed {
     EndSearch,
     /// Walk on from what was found.
     Walk,
+    /// Have another model answer.
+    Model(String),
     /// Ask how to go back to a message.
     GoBack(Item),
     /// Leave the conversation, whatever goes on in it.

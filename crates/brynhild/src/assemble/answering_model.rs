@@ -94,17 +94,32 @@ pub(crate) fn with_model(
     answering: &AnsweringModel,
     named: &str,
 ) -> Option<AnsweringModel> {
-    let Choice { candidate, reason } = &answering.choice;
+    let candidate = &answering.choice.candidate;
     if candidate.is_script() {
         return None;
     }
-    let choice = Choice { candidate: candidate.clone(), reason: reason.clone() };
+    let choice = Choice::new(candidate.clone(), &*answering.choice.reason);
     let model = model_names::spelled(assembly, named, &choice);
     // A profile that was named by a flag was found when the first model was chosen.
     let profile = profile(assembly, &model, &candidate.vendor().name).ok()?;
     let known = known(assembly, &model, &choice, Arc::clone(&answering.known.offered));
     let provider = Arc::clone(&answering.provider);
     Some(AnsweringModel { choice, provider, model, profile, known })
+}
+
+/// The provider and the model that `/model` names: `PROVIDER/MODEL`, unless the current provider has
+/// a model of that name, else a model of the current one.
+pub(crate) fn switched(assembly: &Assembly, current: &Candidate, named: &str) -> (String, String) {
+    let listed = model_cache::last(assembly, current).unwrap_or_default();
+    let candidates = provider_choice::candidates(assembly);
+    let (provider, model) = fallback_models::parts(&candidates, named);
+    let mut usable = candidates.iter().filter(|candidate| candidate.is_usable());
+    match provider.filter(|_| listed.iter().all(|model| model.id != named)) {
+        Some(provider) if usable.any(|it| it.name == provider) => {
+            (provider.to_owned(), model.to_owned())
+        }
+        _ => (current.name.clone(), named.to_owned()),
+    }
 }
 
 /// Refuses a model that a fresh list of the provider does not have but something similar, and warns
@@ -134,6 +149,7 @@ fn check_listed(run: &RunContext, model: &str, candidate: &Candidate) -> Result<
 fn is_named(run: &RunContext, choice: &Choice) -> bool {
     let instance = choice.candidate.instance.as_ref();
     run.global.model.is_some()
+        || choice.model.is_some()
         || instance.is_some_and(|instance| instance.default_model.is_some())
         || run.is_configured(&["models", "default"])
 }
@@ -161,6 +177,7 @@ pub(crate) fn model(assembly: &Assembly, choice: &Choice) -> Result<String, Prob
     let configured = assembly.is_configured(&["models", "default"]).then(|| models.default.clone());
     let named = [
         assembly.global.model.clone(),
+        choice.model.clone(),
         instance.and_then(|instance| instance.default_model.clone()),
         configured,
         candidate.vendor().default_model.clone(),

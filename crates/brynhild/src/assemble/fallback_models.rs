@@ -61,7 +61,7 @@ fn find(assembly: &Assembly, chosen: &Choice, name: &str) -> Result<FallbackMode
     if let Key::Missing { variable } = &candidate.key {
         return Err(unresolved(&format!("{variable} is not set")));
     }
-    let choice = Choice { candidate: candidate.clone(), reason: String::new() };
+    let choice = Choice::new(candidate.clone(), "");
     let model = model_names::spelled(assembly, model, &choice);
     let profile = answering_model::profile(assembly, &model, &candidate.vendor().name).ok();
     let provider = candidate
@@ -75,7 +75,7 @@ fn find(assembly: &Assembly, chosen: &Choice, name: &str) -> Result<FallbackMode
 
 /// The provider and the model in `provider/model` or `provider:model`; no provider if the first word
 /// is none.
-fn parts<'a>(candidates: &[Candidate], name: &'a str) -> (Option<&'a str>, &'a str) {
+pub(crate) fn parts<'a>(candidates: &[Candidate], name: &'a str) -> (Option<&'a str>, &'a str) {
     let split = name.split_once('/').into_iter().chain(name.split_once(':'));
     let is_known = |word: &str| candidates.iter().any(|candidate| candidate.name == word);
     let found = split.clone().find(|(provider, _)| is_known(provider));

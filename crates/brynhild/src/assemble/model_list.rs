@@ -5,7 +5,7 @@ use contract::provider::Model;
 
 use crate::assemble::assembly::Assembly;
 use crate::assemble::model_cache;
-use crate::assemble::provider_choice::{self, Choice, Key};
+use crate::assemble::provider_choice::{self, Candidate, Choice};
 use crate::exit::Problem;
 use crate::{assemble, output};
 
@@ -30,19 +30,24 @@ pub(crate) async fn of_all_providers(
 ) -> Result<Vec<(String, Result<Vec<Model>, Problem>)>, Problem> {
     provider_choice::ask_plugins(assembly).await?;
     let candidates = provider_choice::candidates(assembly).into_iter();
-    let lists = candidates.filter(|it| !it.is_script()).map(|candidate| async {
-        let is_ready = match &candidate.key {
-            Key::NotNeeded if candidate.vendor().local => {
-                provider_choice::is_answering(&candidate).await
-            }
-            Key::Found { .. } | Key::NotNeeded => true,
-            Key::Missing { .. } | Key::Broken { .. } => false,
-        };
+    let usable = candidates.filter(|it| it.is_usable() && !it.is_script());
+    let lists = usable.map(|candidate| async {
         let name = candidate.name.clone();
-        let choice = Choice { candidate, reason: String::new() };
-        if is_ready { Some((name, completed(assembly, &choice).await)) } else { None }
+        Some((name, of_provider(assembly, candidate).await?))
     });
     Ok(futures::future::join_all(lists).await.into_iter().flatten().collect())
+}
+
+/// The models of a provider; none if it is a local server that does not answer.
+pub(crate) async fn of_provider(
+    assembly: &Assembly,
+    candidate: Candidate,
+) -> Option<Result<Vec<Model>, Problem>> {
+    let is_server = candidate.vendor().local && !candidate.is_script();
+    if is_server && !provider_choice::is_answering(&candidate).await {
+        return None;
+    }
+    Some(completed(assembly, &Choice::new(candidate, "")).await)
 }
 
 async fn completed(assembly: &Assembly, choice: &Choice) -> Result<Vec<Model>, Problem> {

@@ -13,9 +13,9 @@ use providers::catalog::{Quirks, Vendor, Wire};
 use python_host::{Described, Missing, ProviderDescription};
 
 use crate::assemble::assembly::Assembly;
-use crate::assemble::raw_request_log;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::workers::{self, Workers};
+use crate::assemble::{raw_request_log, session_choice};
 use crate::exit::Problem;
 use crate::output;
 
@@ -70,7 +70,15 @@ pub(crate) enum Key {
 
 pub(crate) struct Choice {
     pub(crate) candidate: Candidate,
+    /// The model that answered in the session that is continued.
+    pub(crate) model: Option<String>,
     pub(crate) reason: String,
+}
+
+impl Choice {
+    pub(crate) fn new(candidate: Candidate, reason: impl Into<String>) -> Self {
+        Self { candidate, model: None, reason: reason.into() }
+    }
 }
 
 /// All providers: configured ones first, then built-in ones.
@@ -167,8 +175,10 @@ pub(crate) fn expected(assembly: &Assembly) -> Option<Candidate> {
 pub(crate) async fn choose(assembly: &Assembly) -> Result<Choice, Problem> {
     ask_plugins(assembly).await?;
     if let Some(name) = &assembly.global.provider {
-        let candidate = named(assembly, name)?;
-        return Ok(Choice { candidate, reason: "`--provider` names it".to_owned() });
+        return Ok(Choice::new(named(assembly, name)?, "`--provider` names it"));
+    }
+    if let Some(choice) = continued(assembly) {
+        return Ok(choice);
     }
     let default = &assembly.config().providers.default;
     if assembly.is_configured(&["providers", "default"]) {
@@ -178,13 +188,13 @@ pub(crate) async fn choose(assembly: &Assembly) -> Result<Choice, Problem> {
         let candidate = named(assembly, default).map_err(|problem| {
             if problem.hint.is_some() { problem } else { problem.hint(&*reason) }
         })?;
-        return Ok(Choice { candidate, reason });
+        return Ok(Choice::new(candidate, reason));
     }
     warn_of_unknown_types(assembly);
     let candidates = candidates(assembly);
     for candidate in &candidates {
         if let Some(reason) = ready(candidate) {
-            return Ok(Choice { candidate: candidate.clone(), reason });
+            return Ok(Choice::new(candidate.clone(), reason));
         }
     }
     let is_server = |it: &&Candidate| it.vendor().local && !it.is_script();
@@ -193,7 +203,23 @@ pub(crate) async fn choose(assembly: &Assembly) -> Result<Choice, Problem> {
     let found = local.iter().zip(answering).find(|(_, answers)| *answers);
     let (candidate, _) = found.ok_or_else(nothing_found)?;
     let reason = format!("a server answers at {}", candidate.shown_address());
-    Ok(Choice { candidate: (*candidate).clone(), reason })
+    Ok(Choice::new((*candidate).clone(), reason))
+}
+
+/// The provider and the model of the session that is continued, if they can be used.
+fn continued(assembly: &Assembly) -> Option<Choice> {
+    let (provider, model) = session_choice::last_model(assembly)?;
+    let found = candidates(assembly).into_iter().find(|candidate| candidate.name == provider);
+    let Some(candidate) = found.filter(Candidate::is_usable) else {
+        assembly.warn_once(&format!("this session used {provider}/{model}, which is not set up"));
+        return None;
+    };
+    // Its model is a file that was named for one run.
+    if candidate.is_script() {
+        return None;
+    }
+    let reason = "the session that is continued used it".to_owned();
+    Some(Choice { candidate, model: Some(model), reason })
 }
 
 pub(crate) async fn is_answering(candidate: &Candidate) -> bool {
@@ -240,6 +266,11 @@ impl Candidate {
     pub(crate) fn shown_address(&self) -> String {
         let address = self.address();
         redact::without_login(&address).unwrap_or(address)
+    }
+
+    /// Returns true if it has its key, or needs none.
+    pub(crate) fn is_usable(&self) -> bool {
+        matches!(self.key, Key::Found { .. } | Key::NotNeeded)
     }
 
     /// Returns true if it answers without a server.

@@ -147,6 +147,19 @@ fn existing(run: &RunContext, root: &Path) -> Result<Option<SessionId>, Problem>
     Ok(None)
 }
 
+/// The provider and the model that answered last in the session that the flags continue; none if a
+/// flag names another.
+pub(crate) fn last_model(run: &RunContext) -> Option<(String, String)> {
+    let global = &run.global;
+    if global.provider.is_some() || global.model.is_some() {
+        return None;
+    }
+    // A session that cannot be read is reported when it is opened.
+    let id = existing(run, run.root().ok()?).ok()??;
+    let session = run.store().ok()?.list().ok()?.into_iter().find(|session| session.id == id)?;
+    (!session.model.is_empty()).then_some((session.provider, session.model))
+}
+
 /// The problem that `--resume` has no value and there is no screen for a list to choose from.
 fn unnamed(run: &RunContext, root: &Path) -> Result<Problem, Problem> {
     const SHOWN: usize = 5;

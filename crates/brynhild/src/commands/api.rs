@@ -41,7 +41,9 @@ async fn list(assembly: &Assembly) -> Outcome {
     let titles = ["", "NAME", "TYPE", "STATE", "DEFAULT MODEL"];
     let table = output::titled_table(titles, data.iter().map(row));
     let answer = match choice {
-        Ok(Choice { candidate, reason }) => format!("{} would answer: {reason}", candidate.name),
+        Ok(Choice { candidate, reason, .. }) => {
+            format!("{} would answer: {reason}", candidate.name)
+        }
         Err(problem) => format!("No provider is ready: {}", problem.error),
     };
     assembly.report(&data, format_args!("{table}\n{answer}"))
@@ -157,5 +159,5 @@ fn default_choice(assembly: &Assembly) -> Option<Choice> {
     }
     let candidate =
         provider_choice::candidates(assembly).into_iter().find(|it| it.name == *name)?;
-    Some(Choice { candidate, reason: String::new() })
+    Some(Choice::new(candidate, ""))
 }

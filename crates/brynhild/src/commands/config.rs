@@ -108,7 +108,7 @@ fn overview(assembly: &Assembly) -> Outcome {
 
 fn model(assembly: &Assembly) -> String {
     let config = assembly.config();
-    let chosen = |candidate| Choice { candidate, reason: String::new() };
+    let chosen = |candidate| Choice::new(candidate, "");
     let model = provider_choice::expected(assembly)
         .map(chosen)
         .and_then(|choice| assemble::answering_model::model(assembly, &choice).ok());

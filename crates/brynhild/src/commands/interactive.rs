@@ -144,8 +144,9 @@ async fn talk(
         before = Some(assembly.global.clone());
         let assembly = Arc::make_mut(&mut assembly);
         match leave {
-            Leave::Model(name) => {
-                assembly.global.model = Some(name);
+            Leave::Model { provider, model } => {
+                let global = &mut assembly.global;
+                (global.provider, global.model) = (Some(provider), Some(model));
                 repl::go_on_with(assembly, session);
             }
             Leave::Session(id) => repl::go_on_with(assembly, Some(id)),
@@ -165,7 +166,7 @@ fn exit_of(leave: &Leave) -> Option<Exit> {
         Leave::Stopped(Stop::Quit) => Some(Exit::Quit),
         Leave::Stopped(Stop::Terminated) => Some(Exit::Terminated),
         Leave::Stopped(Stop::HungUp) => Some(Exit::HungUp),
-        Leave::Model(_) | Leave::Session(_) | Leave::Fresh => None,
+        Leave::Model { .. } | Leave::Session(_) | Leave::Fresh => None,
     }
 }
 
@@ -227,7 +228,7 @@ async fn show(
     let link = Link { events: &mut conversation.events, inputs: &conversation.inputs };
     let leave = tui::run(app, screen, &host, Some(link), first).await;
     inquiries.give_up();
-    if !matches!(leave, Ok(Leave::Model(_) | Leave::Session(_) | Leave::Fresh)) {
+    if !matches!(leave, Ok(Leave::Model { .. } | Leave::Session(_) | Leave::Fresh)) {
         screen.pause();
     }
     for event in conversation.finish().await {

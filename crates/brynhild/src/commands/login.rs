@@ -137,7 +137,7 @@ fn set_up(assembly: Assembly) -> Result<Start, Problem> {
     }
     let assembly = Assembly::new(run);
     let candidate = provider_choice::named(&assembly, &offer.name)?;
-    let choice = Choice { candidate, reason: String::new() };
+    let choice = Choice::new(candidate, "");
     let mut settings = vec![(["providers", "default"], Value::from(offer.name.as_str()))];
     let default = assemble::answering_model::model(&assembly, &choice)?;
     let models = match asynchronously(model_list::listed(&assembly, &choice)) {

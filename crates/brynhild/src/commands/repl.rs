@@ -22,15 +22,14 @@ use tui::line::{Line, Lines};
 use tui::user_command;
 
 use super::chat::{self, OpenConversation};
-use crate::assemble;
-use crate::assemble::answering_model::AnsweringModel;
+use crate::assemble::answering_model::{self, AnsweringModel};
 use crate::assemble::assembly::Assembly;
-use crate::assemble::mcp;
 use crate::assemble::role::{self, OpenRole};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice::{self, ChosenSession, SessionStorage};
 use crate::assemble::setup::{Reload, Setup};
 use crate::assemble::undo::{self, Detail};
+use crate::assemble::{effort, mcp};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::slash::{self, Control, Expansion, Facts};
 use crate::frontends::tui::InterfaceStore;
@@ -54,16 +53,15 @@ pub(crate) async fn run_after(mut assembly: Assembly, words: Option<String>) -> 
     }
     chat::warn_of_missing_theme(&assembly);
     let mut exit = Exit::Done;
-    // The model before `/model`, until the new one is known to work.
+    // The provider and the model before `/model`, until the new one is known to work.
     let mut former = None;
     loop {
-        let answering = match (assemble::answering_model::answering(&assembly).await, former.take())
-        {
+        let answering = match (answering_model::answering(&assembly).await, former.take()) {
             (Ok(answering), _) => Arc::new(answering),
             (Err(problem), None) => return Err(problem),
-            (Err(problem), Some(model)) => {
+            (Err(problem), Some(former)) => {
                 report_problem(&problem, &mut exit);
-                assembly.global.model = model;
+                (assembly.global.provider, assembly.global.model) = former;
                 continue;
             }
         };
@@ -77,8 +75,9 @@ pub(crate) async fn run_after(mut assembly: Assembly, words: Option<String>) -> 
                 role::stores::end_session(&assembly, &answering, &times).await;
                 return Ok(exit);
             }
-            Next::Model { name, session } => {
-                former = Some(assembly.global.model.replace(name));
+            Next::Model { model: (provider, model), session } => {
+                let global = &mut assembly.global;
+                former = Some((global.provider.replace(provider), global.model.replace(model)));
                 go_on_with(&mut assembly, session);
             }
             Next::Session(Some(session)) => go_on_with(&mut assembly, Some(session)),
@@ -128,8 +127,9 @@ pub(super) fn start_new(run: &mut RunContext) {
 
 enum Next {
     End,
+    /// A provider and its model.
     Model {
-        name: String,
+        model: (String, String),
         session: Option<String>,
     },
     /// Another session; none for a new one.
@@ -276,7 +276,8 @@ impl Talk<'_> {
                     match stepped {
                         Ok(Step::Stay) => {}
                         Ok(Step::Leave(next)) => return Ok(next),
-                        Err(problem) if is_output_gone(&problem) => return Err(problem),
+                        // The output is gone.
+                        Err(problem) if problem.error.is::<io::Error>() => return Err(problem),
                         Err(problem) => report_problem(&problem, exit),
                     }
                 }
@@ -411,7 +412,7 @@ impl Talk<'_> {
                 self.show(&format!("The mode is {}.", mode.as_str()))?;
             }
             Control::Effort(level) => {
-                let (text, input) = assemble::effort::change(self.assembly, self.answering, level);
+                let (text, input) = effort::change(self.assembly, self.answering, level);
                 if let Some(input) = input {
                     let _ = session.opened.conversation.inputs.send(input).await;
                 }
@@ -422,7 +423,9 @@ impl Talk<'_> {
             }
             Control::Model(Some(name)) => {
                 let session = session.continued("/model")?;
-                return Ok(Step::Leave(Next::Model { name, session }));
+                let current = &self.answering.choice.candidate;
+                let model = answering_model::switched(self.assembly, current, &name);
+                return Ok(Step::Leave(Next::Model { model, session }));
             }
             Control::Theme(_) => {
                 return Err(Problem::misuse("`/theme` is for the whole screen")
@@ -593,8 +596,4 @@ fn report_problem(problem: &Problem, exit: &mut Exit) {
         output::hint(hint);
     }
     worsen(exit, problem.exit);
-}
-
-fn is_output_gone(problem: &Problem) -> bool {
-    problem.error.is::<std::io::Error>()
 }

@@ -27,7 +27,7 @@ use plugins::open_plugins::Listed;
 use sessions::snapshots::{OnConflict, SessionSnapshots, UndoReport, UndoRequest};
 use tokio::sync::OwnedMutexGuard;
 
-use crate::assemble::answering_model::AnsweringModel;
+use crate::assemble::answering_model::{self, AnsweringModel};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::permissions::remembered;
 use crate::assemble::session_choice::SessionStorage;
@@ -256,10 +256,8 @@ impl Requests {
     async fn answer(&self, request: Request, unsaved: Option<&[Event]>) -> Result<Answer, Problem> {
         Ok(match request {
             Request::Command(line) => self.command(&line, unsaved).await?,
-            Request::Models => {
-                let models = lists::models(&self.assembly, &self.answering.model).await?;
-                Answer::Items(Picks::Models, models)
-            }
+            Request::Models => lists::first_models(&self.assembly, &self.answering),
+            Request::ModelsOf(provider) => lists::models_of(&self.assembly, &provider).await?,
             Request::Sessions => {
                 Answer::Items(Picks::Sessions, lists::sessions(&self.assembly, &self.id)?)
             }
@@ -269,7 +267,7 @@ impl Requests {
             }
             Request::Arguments(command) => {
                 let assembly = self.present_assembly().await;
-                lists::arguments(&assembly, command, (&self.id, &self.answering.model)).await
+                lists::arguments(&assembly, command, &self.id).await
             }
             Request::Preview(id) => lists::preview(&self.assembly, &id)?,
             Request::Plugins => lists::plugins(self.present_assembly().await.as_ref()),
@@ -354,7 +352,9 @@ impl Requests {
             },
             Control::Model(Some(name)) => {
                 self.can_go_on("/model")?;
-                Answer::Leave(Leave::Model(name))
+                let current = &self.answering.choice.candidate;
+                let (provider, model) = answering_model::switched(&self.assembly, current, &name);
+                Answer::Leave(Leave::Model { provider, model })
             }
             Control::Resume(id) => {
                 let found = self.assembly.store()?.resolve(&id).map_err(|error| {

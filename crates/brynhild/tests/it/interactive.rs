@@ -5,6 +5,7 @@ mod completion;
 mod display;
 mod keys;
 mod lost_terminal;
+mod models;
 mod queue;
 mod rewind;
 mod steering;

@@ -254,7 +254,7 @@ impl App {
 
     /// Leaves the conversation for something else; asks before where that stops the model.
     pub(super) fn leave(&mut self, leave: Leave, effects: &mut Vec<Effect>) {
-        let goes_on = matches!(leave, Leave::Model(_) | Leave::Session(_) | Leave::Fresh);
+        let goes_on = matches!(leave, Leave::Model { .. } | Leave::Session(_) | Leave::Fresh);
         if goes_on && self.status.is_busy() {
             self.layers.push(Box::new(Leaving::ask(leave, self.now)));
         } else {
@@ -331,12 +331,12 @@ impl App {
     }
 
     /// Has another model answer, after the turn that is going on.
-    pub(super) fn choose_model(&mut self, name: String, effects: &mut Vec<Effect>) {
-        if self.status.is_busy() {
-            self.queue.push(format!("/model {name}"));
+    pub(super) fn choose_model(&mut self, name: &str, effects: &mut Vec<Effect>) {
+        let command = format!("/model {name}");
+        if self.status.is_busy() || !self.is_connected {
+            self.queue.push(command);
         } else {
-            self.save_draft(effects);
-            effects.push(Effect::Leave(Leave::Model(name)));
+            effects.push(Effect::Ask(Request::Command(command)));
         }
     }
 }

@@ -7,7 +7,7 @@ use contract::event::Answer;
 
 use super::{App, Focus, Pace};
 use crate::composer::{Outcome, Vim};
-use crate::host::{Leave, Request};
+use crate::host::Request;
 use crate::input::{Mouse, MouseKind};
 use crate::key::{Code, Key};
 use crate::keymap::{Action, KeyMatch};
@@ -72,7 +72,7 @@ impl App {
     pub(super) fn deed(&mut self, deed: Deed, effects: &mut Vec<Effect>) {
         match deed {
             Deed::Act(action) => self.act(action, effects),
-            Deed::Effect(Effect::Leave(Leave::Model(name))) => self.choose_model(name, effects),
+            Deed::Model(name) => self.choose_model(&name, effects),
             Deed::Effect(Effect::Leave(leave)) => self.leave(leave, effects),
             Deed::Depart(leave) => self.depart(leave, effects),
             Deed::Effect(effect) => effects.push(effect),

@@ -32,7 +32,10 @@ pub(crate) enum Subject {
 pub(crate) struct Picker {
     subject: Subject,
     items: Vec<Item>,
-    is_loading: bool,
+    /// Lists of the host that have not arrived.
+    awaited: usize,
+    /// How many items stay first while others are added.
+    pinned: Option<usize>,
     query: Buffer,
     found: Vec<(usize, fuzzy::Match)>,
     selected: usize,
@@ -46,14 +49,15 @@ pub(crate) struct Picker {
 impl Picker {
     /// A list that the host has yet to give.
     pub(crate) fn waiting(picks: Picks) -> Self {
-        Self { is_loading: true, ..Self::of(Subject::Host(picks), Vec::new()) }
+        Self { awaited: 1, ..Self::of(Subject::Host(picks), Vec::new()) }
     }
 
     pub(crate) fn of(subject: Subject, items: Vec<Item>) -> Self {
         let mut picker = Self {
             subject,
             items: items.into_iter().map(|item| safe_item(item, subject)).collect(),
-            is_loading: false,
+            awaited: 0,
+            pinned: None,
             query: Buffer::default(),
             found: Vec::new(),
             selected: 0,
@@ -111,6 +115,24 @@ impl Picker {
         self.first = 0;
     }
 
+    /// Adds items, ordered by their notes behind the first ones; the same one stays selected.
+    fn add(&mut self, items: &[Item]) {
+        let selected = self.current().map(|item| item.value.clone());
+        for item in items {
+            let item = safe_item(item.clone(), self.subject);
+            match self.items.iter_mut().find(|it| it.value == item.value && !it.value.is_empty()) {
+                Some(known) => known.detail = item.detail,
+                None => self.items.push(item),
+            }
+        }
+        self.pinned = self.pinned.or(Some(self.items.len()));
+        self.items[self.pinned.unwrap_or(0)..].sort_by(|a, b| a.note.cmp(&b.note));
+        self.filter();
+        let place =
+            |value: &String| self.found.iter().position(|(at, _)| self.items[*at].value == *value);
+        self.selected = selected.as_ref().and_then(place).unwrap_or(0);
+    }
+
     fn current(&self) -> Option<&Item> {
         self.found.get(self.selected).map(|(at, _)| &self.items[*at])
     }
@@ -118,11 +140,9 @@ impl Picker {
     /// The title, the effect of Enter, and the text of an empty list.
     fn texts(&self) -> [&'static str; 3] {
         match self.subject {
-            Subject::Host(Picks::Models) => [
-                "Models",
-                "to select",
-                "The provider lists no models; `/model NAME` takes any name",
-            ],
+            Subject::Host(Picks::Models) => {
+                ["Models", "to select", "No provider lists a model; `/model NAME` takes any name"]
+            }
             Subject::Host(Picks::Sessions) => ["Sessions", "to resume", "No saved sessions yet"],
             Subject::Host(Picks::Messages) => {
                 ["Your messages", "to go back to it", "No message to go back to yet"]
@@ -143,7 +163,7 @@ impl Picker {
 
     fn empty_text(&self) -> &'static str {
         let [.., none] = self.texts();
-        match (self.is_loading, self.items.is_empty()) {
+        match (self.awaited > 0, self.items.is_empty()) {
             (true, _) => "…",
             (false, true) => none,
             (false, false) => "No matches",
@@ -174,8 +194,7 @@ impl Picker {
 
     /// The reason why the selected item failed, if it did.
     fn reason(&self) -> Option<&str> {
-        let item = self.current().filter(|item| item.has_failed)?;
-        (self.subject == Subject::Host(Picks::Plugins)).then_some(item.detail.as_str())
+        self.current().filter(|item| item.has_failed).map(|item| item.detail.as_str())
     }
 
     /// Picks nothing and takes a preview back.
@@ -190,7 +209,11 @@ impl Picker {
         let Some(item) = self.current().cloned() else { return Flow::Stay };
         match self.subject {
             Subject::Host(Picks::Models) => {
-                deeds.push(Deed::Effect(Effect::Leave(Leave::Model(item.value))));
+                // A provider whose list failed has no value.
+                if item.value.is_empty() {
+                    return Flow::Stay;
+                }
+                deeds.push(Deed::Model(item.value));
             }
             Subject::Host(Picks::Sessions) => {
                 deeds.push(Deed::Effect(Effect::Leave(Leave::Session(item.value))));
@@ -332,10 +355,16 @@ impl Layer for Picker {
                 let selected = self.selected;
                 let safe = |item: &Item| safe_item(item.clone(), self.subject);
                 self.items = items.iter().map(safe).collect();
-                self.is_loading = false;
+                self.awaited = 0;
                 self.filter();
                 self.selected = selected.min(self.found.len().saturating_sub(1));
                 self.look(deeds);
+                true
+            }
+            Answer::Models { items, more } if self.subject == Subject::Host(Picks::Models) => {
+                self.awaited = self.awaited.saturating_sub(1) + more.len();
+                deeds.extend(more.iter().map(|it| Deed::ask(Request::ModelsOf(it.clone()))));
+                self.add(items);
                 true
             }
             Answer::Preview { id, text } => {
@@ -366,7 +395,8 @@ impl Layer for Picker {
         let height = if has_preview { most } else { most.min(needed) };
         let place = centered(area, width, height);
         let [title, purpose, _] = self.texts();
-        let count = format!("{title} ({})", self.found.len());
+        let more = if self.awaited > 0 { " …" } else { "" };
+        let count = format!("{title} ({}{more})", self.found.len());
         let inner = canvas.frame(place, &count);
         let [does, closes] = [Action::Send, Action::Cancel].map(|it| canvas.keys.hint(it));
         canvas.foot(place, &format!("{does} {purpose} · {closes} to close"));

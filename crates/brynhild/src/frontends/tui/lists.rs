@@ -4,6 +4,7 @@ use std::path::Path;
 
 use ::tui::host::{Answer, Item, Picks};
 use contract::id::{SessionId, Timestamp};
+use contract::provider::Model;
 use contract::text::head;
 use ignore::DirEntry;
 use plugins::dialects::Named;
@@ -14,8 +15,10 @@ use sessions::summary::Summary;
 use tools::walk::{Filter, IgnoreFiles, Sources};
 
 use crate::assemble;
+use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::permissions::remembered::RememberedRules;
+use crate::assemble::provider_choice::{self, Candidate};
 use crate::assemble::rewind::UserMessage;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::{mcp, model_list, plugin_env, themes};
@@ -68,13 +71,16 @@ pub(super) fn commands(assembly: &Assembly) -> Vec<Item> {
     builtin.chain(own).chain(prompts).collect()
 }
 
-pub(super) async fn arguments(
-    assembly: &Assembly,
-    command: String,
-    (id, model): (&SessionId, &str),
-) -> Answer {
+pub(super) async fn arguments(assembly: &Assembly, command: String, id: &SessionId) -> Answer {
     let items = match command.as_str() {
-        "model" => models(assembly, model).await.unwrap_or_else(|_| favorites(assembly)),
+        "model" => {
+            let lists = model_list::of_all_providers(assembly).await.unwrap_or_default();
+            let listed = lists.into_iter().flat_map(|(name, models)| {
+                let models = models.unwrap_or_default();
+                models.into_iter().map(move |model| model_item(&name, model))
+            });
+            favorites(assembly).into_iter().chain(listed).collect()
+        }
         "resume" => sessions(assembly, id).unwrap_or_default(),
         "export" => {
             let directory = |file: &String| file.ends_with('/');
@@ -127,25 +133,59 @@ fn favorites(run: &RunContext) -> Vec<Item> {
     run.config().models.favorites.keys().map(item).collect()
 }
 
-/// The provider's models, the current one first.
-pub(super) async fn models(assembly: &Assembly, current: &str) -> Result<Vec<Item>, Problem> {
-    let offered = model_list::offered(assembly).await?;
-    let item = |model: contract::provider::Model| Item {
-        detail: model.name.clone().unwrap_or_default(),
-        note: model.context.map_or_else(String::new, |tokens| format!("{} k", tokens / 1000)),
-        label: model.id.clone(),
-        ..named(model.id)
+/// The current model, the favorites, and the providers whose models are to be asked for.
+pub(super) fn first_models(assembly: &Assembly, answering: &AnsweringModel) -> Answer {
+    let (current, model) = (&answering.choice.candidate.name, &answering.model);
+    let used = Item {
+        label: model.clone(),
+        note: format!("{current}, in use"),
+        ..named(format!("{current}/{model}"))
     };
-    let mut items: Vec<Item> =
-        favorites(assembly).into_iter().chain(offered.into_iter().map(item)).collect();
-    // The current one is first even if the provider does not list it.
-    let at = items.iter().position(|item| item.value == current);
-    let mut used = at.map_or_else(Item::default, |at| items.remove(at));
-    current.clone_into(&mut used.value);
-    current.clone_into(&mut used.label);
-    "in use".clone_into(&mut used.note);
-    items.insert(0, used);
-    Ok(items)
+    let candidates = provider_choice::candidates(assembly).into_iter();
+    let is_wanted = |it: &Candidate| it.is_usable() && !it.is_script() || it.name == *current;
+    Answer::Models {
+        items: [used].into_iter().chain(favorites(assembly)).collect(),
+        more: candidates.filter(is_wanted).map(|candidate| candidate.name).collect(),
+    }
+}
+
+/// The models of a provider; the reason if its list cannot be read.
+pub(super) async fn models_of(assembly: &Assembly, name: &str) -> Result<Answer, Problem> {
+    let candidate = provider_choice::named(assembly, name)?;
+    let items = match model_list::of_provider(assembly, candidate).await {
+        None => Vec::new(),
+        Some(Ok(models)) => models.into_iter().map(|model| model_item(name, model)).collect(),
+        Some(Err(problem)) => vec![Item {
+            label: "no list of models".to_owned(),
+            detail: problem.message(),
+            note: name.to_owned(),
+            has_failed: true,
+            ..Item::default()
+        }],
+    };
+    Ok(Answer::Models { items, more: Vec::new() })
+}
+
+/// A model with its context size, its prices, and if it reasons, as far as they are known.
+fn model_item(provider: &str, model: Model) -> Item {
+    let context = model.context.map(|tokens| match tokens {
+        0..1_000_000 => format!("{}k context", tokens / 1000),
+        _ => format!("{}.{}M context", tokens / 1_000_000, tokens % 1_000_000 / 100_000),
+    });
+    let prices = model.input_price.zip(model.output_price);
+    let prices = prices.map(|(input, output)| match (input, output) {
+        (0.0, 0.0) => "free".to_owned(),
+        _ => format!("${input:.2} in, ${output:.2} out per M"),
+    });
+    let reasons = model.reasoning.and_then(|reasons| reasons.then(|| "reasoning".to_owned()));
+    let facts: Vec<String> = [context, prices, reasons].into_iter().flatten().collect();
+    Item {
+        detail: facts.join(" · "),
+        note: provider.to_owned(),
+        value: format!("{provider}/{}", model.id),
+        label: model.id,
+        ..Item::default()
+    }
 }
 
 pub(super) fn sessions(run: &RunContext, current: &SessionId) -> Result<Vec<Item>, Problem> {

@@ -3,7 +3,7 @@
 use contract::event::{Level, MessageOrigin};
 
 use super::*;
-use crate::host::{Item, Picks};
+use crate::host::Item;
 
 const EVIL: &str =
     "\x1b]0;owned\x07\x1b]8;;http://e\x07\x1b]52;c;QQ==\x07\x1b[2J\r\u{9b}31m\u{202e}\u{200b}x\x08";
@@ -50,7 +50,9 @@ fn states() -> Vec<Stage> {
     all[2].keys("ctrl+t o");
     all[3].keys("ctrl+t");
     all[4].keys("f1");
-    all[5].keys("f4").answer(Answer::Items(Picks::Models, vec![item("a"), item("b")]));
+    all[5]
+        .keys("f4")
+        .answer(Answer::Models { items: vec![item("a"), item("b")], more: Vec::new() });
     all[6]
         .type_in("@")
         .answer(Answer::Files { files: vec![format!("a{EVIL}"), "b".into()], is_cut: false });
