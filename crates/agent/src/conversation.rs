@@ -403,7 +403,7 @@ pub(crate) async fn conclude(
         journal.account().price(prices);
     }
     let mut usage = journal.account().turn();
-    usage.unpriced &= !known.is_free;
+    usage.unpriced &= !known.is_free || usage.cost_usd.is_some();
     journal.commit(vec![EventKind::TurnFinished { outcome, usage }]).await
 }
 

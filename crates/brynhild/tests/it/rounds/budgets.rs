@@ -216,3 +216,17 @@ fn too_long_history_is_compacted_repeatedly() {
     let refused = chats.iter().filter(|chat| length(chat) > 16);
     assert!(refused.count() > 2, "{run}");
 }
+
+#[test]
+fn cost_of_a_scenario_without_all_prices_is_incomplete() {
+    let project = project_with(&ModelServer::start([]));
+    let turns = "turns:\n  - {tool_calls: [{name: Glob, input: {pattern: '*'}}], \
+                 usage: {input: 9, output: 4, cost: 0.002}}\n  - {text: done}\n";
+    project.file("priced.yaml", turns);
+    let script = ["--provider", "script", "--model", "priced.yaml"];
+    let run = project.brynhild(&[&script[..], &["chat", "--json", "go"]].concat());
+    let answer = run.success().json();
+    assert_eq!((&answer["cost_usd"], &answer["cost_incomplete"]), (&json!(0.002), &json!(true)));
+    let run = project.brynhild(&[&script[..], &["chat", "--show-cost", "go"]].concat());
+    assert!(run.success().stderr.contains("$0.0020 + unknown"), "{run}");
+}
