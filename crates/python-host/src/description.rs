@@ -74,6 +74,9 @@ pub struct ProviderDescription {
     pub name: String,
     /// Its own description.
     pub doc: Option<String>,
+    /// The default of its class for `model`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 /// The answer to `describe`, as it is cached.

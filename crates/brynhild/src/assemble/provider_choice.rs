@@ -52,7 +52,7 @@ impl PluginProvider {
             wire: Wire::Plugin,
             base_url: None,
             key_env: None,
-            default_model: None,
+            default_model: description.model.clone(),
             local: false,
             quirks: Quirks::default(),
         };

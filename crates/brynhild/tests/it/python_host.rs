@@ -157,8 +157,9 @@ fn a_provider_of_a_plugin_answers() {
     let project = project();
     let parrot = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plugins/parrot");
     let directory = parrot.canonicalize().unwrap();
-    let args =
-        ["--plugin-dir", directory.to_str().unwrap(), "--provider", "parrot", "--model", "grey"];
-    let run = project.brynhild(&[&args[..], &["chat", "Pieces of eight"]].concat());
-    assert!(run.success().stdout.contains("Pieces of eight"), "{run}");
+    let args = ["--plugin-dir", directory.to_str().unwrap(), "--provider", "parrot"];
+    let run = project.brynhild(&[&args[..], &["chat", "--json", "Pieces of eight"]].concat());
+    let answer = run.success().json();
+    assert!(answer["response"].as_str().unwrap().contains("Pieces of eight"), "{run}");
+    assert_eq!(answer["model"], "grey", "the default of its class");
 }

@@ -161,7 +161,7 @@ fn stream_failure_is_one_message() {
     assert_eq!(run.stderr.matches("ended without `message_stop`").count(), 1, "{run}");
     let run = told("WEIRD");
     assert!(run.success().stderr.contains("a int that is not an event"), "{run}");
-    assert_eq!(received_request(&run)["model"], "openai/gpt-oss-120b");
+    assert_eq!(received_request(&run)["model"], "none");
 }
 
 const HOLDER: &str = "import brynhild.api.base as base\n\

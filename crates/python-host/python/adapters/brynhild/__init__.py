@@ -47,7 +47,10 @@ class Adapter:
             provider = self._plugin.attempt(problems, key, self._plugin.provider)
             if provider is not None:
                 problems.extend(provider.problems)
-                description["providers"].append({"key": key, "name": provider.name, "doc": provider.doc})
+                offer = {"key": key, "name": provider.name, "doc": provider.doc}
+                if provider.default_model:
+                    offer["model"] = provider.default_model
+                description["providers"].append(offer)
         self._plugin.report_empty(problems)
         from brynhild_host.adapters.brynhild import packaged
 

@@ -33,6 +33,17 @@ class Loaded:
         text = self.subject.__dict__.get("__doc__")
         return text.strip().split("\n")[0].strip() if isinstance(text, str) and text.strip() else ""
 
+    @property
+    def default_model(self):
+        """The default of the class for `model`, if it is a name."""
+        import inspect
+
+        try:
+            default = inspect.signature(self.subject).parameters["model"].default
+        except (KeyError, TypeError, ValueError):
+            return None
+        return default if isinstance(default, str) else None
+
 
 class Plugin:
     """The plugin's place in the import system, and what was loaded of it."""
