@@ -133,10 +133,13 @@ fn list(assembly: &Assembly, foreign: &[Listed]) -> Outcome {
         if about.is_empty() {
             about = row["report"][0].as_str().unwrap_or_default();
         }
-        let place = if place.is_empty() { dialect } else { place };
-        [text(row, "name"), text(row, "version"), state, place, head(about, 70)].map(str::to_owned)
+        let system = if dialect.is_empty() { "brynhild" } else { dialect };
+        [text(row, "name"), text(row, "version"), state, system, place, head(about, 70)]
+            .map(str::to_owned)
     };
-    output::text(output::table(rows.iter().zip(states).map(cells)))?;
+    let titles = ["NAME", "VERSION", "STATE", "SYSTEM", "FOUND IN", "DESCRIPTION"];
+    let titles = (!rows.is_empty()).then(|| titles.map(str::to_owned));
+    output::text(output::table(titles.into_iter().chain(rows.iter().zip(states).map(cells))))?;
     for note in &set.notes {
         output::hint(&format!("{note} ({})", note.hint));
     }

@@ -8,8 +8,9 @@ use args::{OutputFormat, ToolsCommand};
 use contract::event::Input;
 use contract::id::{CallId, SessionId};
 use contract::message::ToolCall;
+use contract::policy::Mode;
 use contract::text::head;
-use contract::tool::ToolSpec;
+use contract::tool::{BUILTIN, ToolSpec};
 use line_ui::stream_json::StreamJson;
 use line_ui::verdict::{CallResult, Verdict};
 use serde_json::{Value, json};
@@ -55,7 +56,8 @@ async fn list(assembly: &Assembly, whole: bool) -> Outcome {
         }));
         let first = spec.description.lines().next().unwrap_or_default();
         let description = if whole { spec.description.clone() } else { shortened(first) };
-        let mut asks = spec.requires_permission && !assemble::asks_nothing(assembly);
+        let is_free = spec.source == BUILTIN && assembly.mode() == Mode::Normal;
+        let mut asks = spec.requires_permission && !is_free && !assemble::asks_nothing(assembly);
         if let Some(tool) = registry.get(&spec.name).filter(|_| !asks && !assembly.wants_json()) {
             asks = tool.caution(&call(&spec.name, json!({}))).await.is_some();
         }

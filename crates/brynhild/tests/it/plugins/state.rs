@@ -87,3 +87,14 @@ fn invalid_grants_are_reported() {
     assert!(run.success().stderr.contains("did you mean `network`?"), "{run}");
     assert_eq!(run.stderr.lines().count(), 1, "{run}");
 }
+
+#[test]
+fn plugin_list_titles_its_columns() {
+    let project = project();
+    plugin(&global(&project), "one");
+    let run = project.brynhild(&["plugin", "list"]);
+    let lines: Vec<Vec<&str>> =
+        run.success().stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines[0], ["NAME", "VERSION", "STATE", "SYSTEM", "FOUND", "IN", "DESCRIPTION"]);
+    assert_eq!(lines[1][2..5], ["enabled", "brynhild", "global"], "{run}");
+}
