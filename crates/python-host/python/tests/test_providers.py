@@ -31,7 +31,7 @@ class Providers(PluginCase):
         self.write("providers/lacks.py", "from brynhild.api.base import LLMProvider\nclass Provider(LLMProvider):\n    name = model = ''\n")
         result = self.start().result("describe")
         self.assertEqual(result["providers"], [
-            {"key": "providers/mine.py", "name": "mine", "doc": "Speaks for itself."},
+            {"key": "providers/mine.py", "name": "mine", "doc": "Speaks for itself.", "model": "m"},
             {"key": "providers/other.py", "name": "other", "doc": ""},
         ])
         problem = result["problems"][0]
