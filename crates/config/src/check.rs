@@ -236,6 +236,11 @@ impl Checker<'_> {
                 let text = value.as_str()?;
                 Value::from(*words.iter().find(|word| word.eq_ignore_ascii_case(text))?)
             }
+            ValueKind::Template(words) => {
+                let text = value.as_str()?;
+                let mut names = text.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
+                Value::from(names.all(|(name, _)| words.contains(&name)).then_some(text)?)
+            }
             _ => return None,
         })
     }
@@ -285,6 +290,9 @@ fn expected(kind: &ValueKind, node: &Node) -> String {
         },
         ValueKind::Path => "a path".into(),
         ValueKind::Choice(words) => format!("one of {}", words.join(", ")),
+        ValueKind::Template(words) => {
+            format!("text with the placeholders {{{}}}", words.join("}, {"))
+        }
         ValueKind::Texts => "a list of texts".into(),
         ValueKind::Paths => "a list of paths, or paths separated by colons".into(),
         ValueKind::List => "a list".into(),

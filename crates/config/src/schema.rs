@@ -35,6 +35,8 @@ pub(crate) enum ValueKind {
     Path,
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// Text with placeholders in braces, each one of these words.
+    Template(&'static [&'static str]),
     /// A list of texts.
     Texts,
     /// A list of paths; also as JSON text or separated by colons.

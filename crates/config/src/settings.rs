@@ -441,6 +441,8 @@ pub struct Ui {
     pub links: bool,
     /// True if the user is notified when a long run ends or asks.
     pub notify: bool,
+    /// A template of the status line.
+    pub status_line: Option<String>,
     /// Keys of actions, each in words or in a list of words.
     pub keys: BTreeMap<String, Value>,
 }

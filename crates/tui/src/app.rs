@@ -7,6 +7,7 @@ mod events;
 mod keys;
 #[cfg(test)]
 mod tests;
+mod welcome;
 
 use std::time::{Duration, Instant};
 
@@ -61,6 +62,10 @@ pub struct Settings {
     pub long_run: Duration,
     /// How the terminal shows pictures.
     pub pictures: Pictures,
+    /// The user's template of the status line, with placeholders in braces.
+    pub status_line: Option<String>,
+    /// The version of the program.
+    pub version: &'static str,
 }
 
 impl Default for Settings {
@@ -75,6 +80,8 @@ impl Default for Settings {
             notifies: true,
             long_run: Duration::from_secs(10),
             pictures: Pictures::None,
+            status_line: None,
+            version: "",
         }
     }
 }
@@ -169,7 +176,7 @@ impl App {
             pace: Pace::Together,
             answered_by: None,
             layers: Vec::new(),
-            status: Status::default(),
+            status: Status::new(settings.status_line.clone()),
             focus: Focus::Writing,
             chord: Vec::new(),
             chord_page: 0,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use contract::event::{Event, Input, Level};
+use contract::policy::Mode;
 use contract::sandbox::Network;
 
 use crate::keymap::Action;
@@ -251,6 +252,12 @@ pub enum Stop {
 pub struct Facts {
     /// The root of the project.
     pub project: Option<PathBuf>,
+    /// The directory as the user writes it.
+    pub directory: String,
+    /// The git branch, if there is one.
+    pub branch: Option<String>,
+    /// The last sessions in this directory.
+    pub recent: Vec<RecentSession>,
     /// The sandbox that tools run in.
     pub confinement: Confinement,
     /// Tokens that the model can see.
@@ -263,6 +270,15 @@ pub struct Facts {
     pub session: String,
 }
 
+/// A session that can be resumed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecentSession {
+    /// The title.
+    pub title: String,
+    /// The time since its last event, in words.
+    pub age: String,
+}
+
 /// The sandbox that tools run in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Confinement {
@@ -273,6 +289,24 @@ pub enum Confinement {
     None,
     /// There is one; commands reach this network without a question.
     Sandboxed(Network),
+}
+
+impl Confinement {
+    /// The sandbox in plain words; none if it is not known yet.
+    pub fn description(&self, mode: Mode) -> Option<String> {
+        let network = match self {
+            Self::Unknown => return None,
+            Self::None => return Some("no sandbox: commands have all your rights".to_owned()),
+            Self::Sandboxed(Network::Host) => "all of the network".to_owned(),
+            Self::Sandboxed(_) if mode == Mode::Yolo => "network on request".to_owned(),
+            Self::Sandboxed(Network::Hosts(hosts)) if !hosts.names.is_empty() => {
+                format!("network {}", hosts.names.join(", "))
+            }
+            Self::Sandboxed(Network::None | Network::Hosts(_)) => "no network".to_owned(),
+        };
+        let writes = if mode == Mode::ReadOnly { "writes nothing" } else { "writes only here" };
+        Some(format!("sandboxed: {network}, {writes}"))
+    }
 }
 
 /// How many parts work.

@@ -19,6 +19,9 @@ const SPINNER: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠧", "⠇", "�
 /// How long one picture of the spinner stands.
 pub(crate) const SPINNER_FRAME: Duration = Duration::from_millis(125);
 
+/// Narrower screens do not show the directory and the branch.
+const MIN_WIDTH_WITH_PLACE: usize = 80;
+
 #[derive(Default)]
 pub(crate) struct Status {
     pub(crate) model: String,
@@ -35,6 +38,8 @@ pub(crate) struct Status {
     asking: Option<Instant>,
     /// Background commands that run, by their numbers.
     jobs: BTreeSet<u32>,
+    /// The user's template, in place of the usual parts.
+    template: Option<String>,
     /// Names of the tools that run.
     tools: Vec<(contract::id::CallId, String)>,
 }
@@ -45,6 +50,10 @@ struct Activity {
 }
 
 impl Status {
+    pub(crate) fn new(template: Option<String>) -> Self {
+        Self { template, ..Self::default() }
+    }
+
     pub(crate) fn is_busy(&self) -> bool {
         self.turn.is_some()
     }
@@ -62,7 +71,7 @@ impl Status {
     /// Begins again; what is known of the surroundings stays.
     pub(crate) fn reset(&mut self) {
         let facts = std::mem::take(&mut self.facts);
-        *self = Self { facts, ..Self::default() };
+        *self = Self { facts, ..Self::new(self.template.take()) };
     }
 
     pub(crate) fn end(&mut self) {
@@ -164,7 +173,19 @@ impl Status {
 
     pub(crate) fn draw(&self, area: Rect, canvas: &mut Canvas<'_>, now: Instant, note: &str) {
         let width = usize::from(area.width);
-        let left = self.left(now, note, (width / 3).max(8));
+        let mut right = self.right();
+        let mut left = self.left(now, note, (width / 3).max(8));
+        let wide = |parts: &[(Role, String)]| {
+            let texts: usize = parts.iter().map(|(_, text)| columns(text)).sum();
+            texts + 3 * parts.len().saturating_sub(1)
+        };
+        if let Some(words) = self.sandbox_words() {
+            left.push((Role::Status, words));
+            if wide(&left) + 2 + wide(&right) > width {
+                left.pop();
+            }
+        }
+        right.extend(self.minor_parts());
         let mut x = area.x;
         for (number, (role, text)) in left.iter().enumerate() {
             let room = width.saturating_sub(usize::from(x - area.x));
@@ -176,12 +197,7 @@ impl Status {
             x += canvas.text(Position { x, y: area.y }, &text, *role, area.right() - x);
         }
         // The right side takes what is left.
-        let mut right = self.right();
         let free = usize::from(area.right().saturating_sub(x)).saturating_sub(2);
-        let wide = |right: &[(Role, String)]| {
-            let texts: usize = right.iter().map(|(_, text)| columns(text)).sum();
-            texts + 3 * right.len().saturating_sub(1)
-        };
         while wide(&right) > free && !right.is_empty() {
             right.pop();
         }
@@ -212,6 +228,13 @@ impl Status {
             let spinner = SPINNER[picture % SPINNER.len()];
             left.push((Role::Accent, format!("{spinner} {what} {} s", time.as_secs())));
         }
+        if let Some(template) = &self.template {
+            left.push((Role::Status, self.filled(template)));
+            return left;
+        }
+        if let Some(place) = self.place().filter(|_| 3 * room >= MIN_WIDTH_WITH_PLACE) {
+            left.push((Role::Status, clipped(&place, room)));
+        }
         if !self.model.is_empty() {
             left.push((Role::Status, clipped(&self.model, room)));
         }
@@ -222,44 +245,115 @@ impl Status {
             Mode::Yolo => (Role::Caution, "yolo"),
         };
         left.push((role, mode.to_owned()));
-        match &self.facts.confinement {
-            Confinement::None => left.push((Role::Bad, "no sandbox".to_owned())),
-            Confinement::Sandboxed(network) if self.mode != Mode::ReadOnly => {
-                left.push((Role::Status, sandboxed(network, self.mode)));
-            }
-            Confinement::Sandboxed(_) | Confinement::Unknown => {}
+        if self.facts.confinement == Confinement::None {
+            left.push((Role::Bad, "no sandbox".to_owned()));
         }
         left
     }
 
-    /// The right side: failures and usage, the most important first.
+    /// The sandbox in short: which network its commands reach without a question.
+    fn sandbox_words(&self) -> Option<String> {
+        let Confinement::Sandboxed(network) = &self.facts.confinement else { return None };
+        Some(match network {
+            _ if self.mode == Mode::ReadOnly || self.template.is_some() => return None,
+            // Connections run without a question, whatever the configuration names.
+            _ if self.mode == Mode::Yolo => "sandboxed".to_owned(),
+            Network::Hosts(hosts) if !hosts.names.is_empty() => {
+                format!("sandboxed, {}", counted(hosts.names.len(), "host", "hosts"))
+            }
+            Network::None | Network::Hosts(_) => "sandboxed, no network".to_owned(),
+            Network::Host => "sandboxed, network".to_owned(),
+        })
+    }
+
+    /// The last part of the directory, and the branch.
+    fn place(&self) -> Option<String> {
+        let name = self.facts.directory.rsplit('/').next().filter(|name| !name.is_empty())?;
+        Some(one_line(&match &self.facts.branch {
+            Some(branch) => format!("{name} · {branch}"),
+            None => name.to_owned(),
+        }))
+    }
+
+    /// The template with its placeholders replaced; braces around anything else stay.
+    fn filled(&self, template: &str) -> String {
+        let (mut text, mut rest) = (String::new(), template);
+        while let Some((before, after)) = rest.split_once('{') {
+            text.push_str(before);
+            let found = after.split_once('}');
+            let found = found.and_then(|(name, after)| Some((self.placeholder(name)?, after)));
+            let (value, after) = found.unwrap_or_else(|| ("{".to_owned(), after));
+            text.push_str(&value);
+            rest = after;
+        }
+        one_line((text + rest).trim())
+    }
+
+    fn placeholder(&self, name: &str) -> Option<String> {
+        Some(match name {
+            "directory" => self.facts.directory.clone(),
+            "branch" => self.facts.branch.clone().unwrap_or_default(),
+            "model" => self.model.clone(),
+            "mode" => self.mode.as_str().to_owned(),
+            "sandbox" => self.facts.confinement.description(self.mode).unwrap_or_default(),
+            "session" => self.facts.session.clone(),
+            "context" => self.context_share().unwrap_or_default(),
+            "tokens" => self.tokens().unwrap_or_default(),
+            "cost" => self.cost().unwrap_or_default(),
+            _ => return None,
+        })
+    }
+
+    fn context_share(&self) -> Option<String> {
+        let window = self.facts.context_window.filter(|window| *window > 0)?;
+        let percent = (self.context * 100 / window).min(100);
+        (self.context > 0).then(|| format!("context {percent}%"))
+    }
+
+    fn tokens(&self) -> Option<String> {
+        let (sent, got) = (short(self.usage.input_tokens), short(self.usage.output_tokens));
+        (self.usage.total_tokens() > 0).then(|| format!("{sent} in, {got} out"))
+    }
+
+    fn cost(&self) -> Option<String> {
+        // A model without a known price took part.
+        let more = if self.usage.unpriced { "+" } else { "" };
+        self.usage.cost_usd.map(|cost| format!("{}{more}", money(cost)))
+    }
+
+    /// The right side: failures, context and cost, the most important first.
     fn right(&self) -> Vec<(Role, String)> {
         let mut right = Vec::new();
+        if self.template.is_some() {
+            return self.alerts(right);
+        }
         let mut say = |text: String| right.push((Role::Status, text));
         if !self.jobs.is_empty() {
             say(counted(self.jobs.len(), "job", "jobs"));
         }
-        match self.facts.context_window.filter(|window| *window > 0) {
-            Some(window) if self.context > 0 => {
-                say(format!("context {}%", (self.context * 100 / window).min(100)));
-            }
-            _ => {}
+        self.context_share().into_iter().chain(self.cost()).for_each(&mut say);
+        self.alerts(right)
+    }
+
+    /// The parts of the right side that are left out first.
+    fn minor_parts(&self) -> Vec<(Role, String)> {
+        if self.template.is_some() {
+            return Vec::new();
         }
-        let usage = &self.usage;
-        if usage.total_tokens() > 0 {
-            let (sent, got) = (short(usage.input_tokens), short(usage.output_tokens));
-            say(format!("{sent} in, {got} out"));
-        }
-        if let Some(cost) = usage.cost_usd {
-            say(money(cost));
-        }
+        let mut minor: Vec<String> = self.tokens().into_iter().collect();
         let parts = self.facts.parts;
         if parts.servers > 0 {
-            say(counted(parts.servers, "server", "servers"));
+            minor.push(counted(parts.servers, "server", "servers"));
         }
         if parts.plugins > 0 {
-            say(counted(parts.plugins, "plugin", "plugins"));
+            minor.push(counted(parts.plugins, "plugin", "plugins"));
         }
+        minor.into_iter().map(|text| (Role::Status, text)).collect()
+    }
+
+    /// Servers that start and parts that failed, before the rest.
+    fn alerts(&self, mut right: Vec<(Role, String)>) -> Vec<(Role, String)> {
+        let parts = self.facts.parts;
         if parts.starting > 0 {
             let servers = counted(parts.starting, "server", "servers");
             right.insert(0, (Role::Soft, format!("{servers} starting")));
@@ -268,19 +362,6 @@ impl Status {
             right.insert(0, (Role::Bad, format!("{} failed", parts.failed)));
         }
         right
-    }
-}
-
-/// The sandbox in words: which network its commands reach without a question.
-fn sandboxed(network: &Network, mode: Mode) -> String {
-    match network {
-        // Connections run without a question, whatever the configuration names.
-        _ if mode == Mode::Yolo => "sandboxed".to_owned(),
-        Network::Hosts(hosts) if !hosts.names.is_empty() => {
-            format!("sandboxed, {}", counted(hosts.names.len(), "host", "hosts"))
-        }
-        Network::None | Network::Hosts(_) => "sandboxed, no network".to_owned(),
-        Network::Host => "sandboxed, network".to_owned(),
     }
 }
 

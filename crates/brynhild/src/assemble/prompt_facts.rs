@@ -64,7 +64,7 @@ fn limits(assembly: &Assembly, root: &Path) -> String {
 }
 
 /// The current branch, read without starting git.
-fn branch(root: &Path) -> Option<String> {
+pub(crate) fn branch(root: &Path) -> Option<String> {
     let git = root.join(".git");
     let directory = match read(&git) {
         Some(pointer) => root.join(pointer.strip_prefix("gitdir:")?.trim()),

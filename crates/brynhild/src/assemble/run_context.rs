@@ -269,6 +269,15 @@ impl RunContext {
         self.root.as_deref().unwrap_or(&self.environment.cwd)
     }
 
+    /// A path, with `~` for the home directory.
+    pub(crate) fn shown_path(&self, path: &Path) -> String {
+        let home = self.environment.home.as_deref();
+        match home.and_then(|home| path.strip_prefix(home).ok()) {
+            Some(below) => Path::new("~").join(below).display().to_string(),
+            None => path.display().to_string(),
+        }
+    }
+
     pub(crate) fn has_project(&self) -> bool {
         self.root.is_ok() && !self.global.safe
     }

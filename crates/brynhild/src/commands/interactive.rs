@@ -267,6 +267,8 @@ fn settings(assembly: &Assembly) -> Settings {
         shows_thinking: assembly.config().behavior.show_thinking
             && assembly.is_configured(&["behavior", "show_thinking"]),
         notifies: ui.notify,
+        status_line: ui.status_line.clone(),
+        version: env!("CARGO_PKG_VERSION"),
         ..Settings::default()
     }
 }

@@ -87,21 +87,12 @@ fn list(run: &RunContext, store: &Store, limit: usize) -> Outcome {
     let row = |session: &Summary| {
         let updated = session.updated_at.0.strftime("%Y-%m-%d %H:%M").to_string();
         let count = session.message_count.to_string();
-        let place = directory(run, &session.cwd);
+        let place = run.shown_path(Path::new(&session.cwd));
         [session.id.as_str(), &updated, &count, &session.model, &place, &session.label()]
             .map(str::to_owned)
     };
     let titles = ["ID", "UPDATED", "MESSAGES", "MODEL", "DIRECTORY", "TITLE"];
     run.report(&sessions, output::titled_table(titles, sessions.iter().map(row)))
-}
-
-/// A directory, with `~` for the home directory.
-fn directory(run: &RunContext, path: &str) -> String {
-    let home = run.environment.home.as_deref();
-    match home.and_then(|home| Path::new(path).strip_prefix(home).ok()) {
-        Some(below) => Path::new("~").join(below).display().to_string(),
-        None => path.to_owned(),
-    }
 }
 
 fn read<'a>(store: &'a Store, id: &str) -> Result<Export<'a>, Problem> {

@@ -30,10 +30,11 @@ use tokio::sync::OwnedMutexGuard;
 use crate::assemble::answering_model::{self, AnsweringModel};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::permissions::remembered;
+use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice::SessionStorage;
 use crate::assemble::setup::{BackgroundServices, Reload};
 use crate::assemble::undo::{self, Detail};
-use crate::assemble::{effort, mcp, rewind, themes};
+use crate::assemble::{effort, mcp, prompt_facts, rewind, themes};
 use crate::exit::Problem;
 use crate::frontends::export::export_conversation;
 use crate::frontends::plugin_switch::{Switch, switch};
@@ -467,16 +468,19 @@ impl Requests {
     }
 
     async fn facts(&self) -> Facts {
-        let has_network = self.assembly.config().sandbox.allow_network;
+        let place = self.assembly.place();
         let present = self.watch.present().await;
         let foreign = present.tools.iter().filter(|spec| spec.source != "builtin");
         Facts {
             project: self.assembly.root().ok().map(Path::to_owned),
-            confinement: if self.assembly.is_unconfined() {
-                Confinement::None
+            directory: self.assembly.shown_path(place),
+            branch: prompt_facts::branch(place),
+            recent: if self.state().has_begun {
+                Vec::new()
             } else {
-                Confinement::Sandboxed(if has_network { Network::Host } else { Network::None })
+                lists::recent_sessions(&self.assembly, &self.id)
             },
+            confinement: confinement(&self.assembly),
             context_window: self.answering.known.context_window_of(&self.answering.model),
             parts: self.health(present.assembly.as_deref().unwrap_or(&self.assembly)),
             sources: foreign.map(|spec| (spec.name.clone(), spec.source.clone())).collect(),
@@ -495,6 +499,15 @@ impl Requests {
             failed: set.failures().count() + listed.iter().filter(|listed| failed(listed)).count(),
         }
     }
+}
+
+/// The sandbox that commands run in.
+pub(crate) fn confinement(run: &RunContext) -> Confinement {
+    if run.is_unconfined() {
+        return Confinement::None;
+    }
+    let has_network = run.config().sandbox.allow_network;
+    Confinement::Sandboxed(if has_network { Network::Host } else { Network::None })
 }
 
 /// The panel that shows what a command lists elsewhere.

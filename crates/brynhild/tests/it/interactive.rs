@@ -8,6 +8,7 @@ mod lost_terminal;
 mod models;
 mod queue;
 mod rewind;
+mod start_screen;
 mod steering;
 mod stress;
 mod terminal_restore;

@@ -19,6 +19,9 @@ pub const TOOLS: &[&str] = &[
     "__builtin__",
 ];
 
+const STATUS_PLACEHOLDERS: &[&str] =
+    &["directory", "branch", "model", "mode", "sandbox", "session", "context", "tokens", "cost"];
+
 const TEXT: Kind = Kind::Maybe(&Kind::Text);
 const SIZE: Kind = count(1, NO_LIMIT);
 const NO_LIMIT: i64 = i64::MAX;
@@ -283,6 +286,7 @@ static UI: Section = Section {
         key("mouse", Kind::Switch, USER_ONLY),
         key("links", Kind::Switch, USER_ONLY),
         key("notify", Kind::Switch, USER_ONLY),
+        key("status_line", Kind::Maybe(&Kind::Template(STATUS_PLACEHOLDERS)), USER_ONLY),
         key("keys", each(&Kind::Anything, USER_ONLY), USER_ONLY),
     ],
     others: OtherKeys::Extra(Rule::Nothing),

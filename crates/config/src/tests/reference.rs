@@ -132,6 +132,7 @@ fn holds(kind: &ValueKind) -> String {
         ValueKind::Text => "text".into(),
         ValueKind::Path => "path".into(),
         ValueKind::Choice(words) => words.join(", "),
+        ValueKind::Template(_) => "text with placeholders".into(),
         ValueKind::Texts => "list of texts".into(),
         ValueKind::Paths => "list of paths".into(),
         ValueKind::List => "list".into(),

@@ -163,29 +163,6 @@ impl App {
         all
     }
 
-    fn draw_welcome(&self, area: Rect, canvas: &mut Canvas<'_>) {
-        let hint = |action: Action| self.keymap.hint(action);
-        let more = self.keymap.leader().map_or_else(String::new, |it| format!("{it} shows more, "));
-        let helps = format!("@ names a file, / a command, {more}{} helps.", hint(Action::Help));
-        let lines = [
-            (Role::Heading, "Brynhild".to_owned()),
-            (Role::Soft, self.status.model.clone()),
-            (Role::Soft, String::new()),
-            (Role::Soft, format!("Write what you want, {} sends it.", hint(Action::Send))),
-            (Role::Soft, helps),
-        ];
-        let height = narrow(lines.len());
-        if area.height < height + 2 {
-            return;
-        }
-        let top = area.y + (area.height - height) / 3;
-        for (y, (role, line)) in (top..).zip(lines) {
-            let line = clipped(&line, usize::from(area.width));
-            let x = area.x + (area.width - narrow(columns(&line))) / 2;
-            canvas.text(Position { x, y }, &line, role, area.width);
-        }
-    }
-
     fn draw_queue(&self, area: Rect, canvas: &mut Canvas<'_>) {
         let skipped = self.queue.len().saturating_sub(usize::from(area.height));
         for (y, text) in (area.y..area.bottom()).zip(self.queue.iter().skip(skipped)) {

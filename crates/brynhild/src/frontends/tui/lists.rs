@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ::tui::host::{Answer, Item, Picks};
+use ::tui::host::{Answer, Item, Picks, RecentSession};
 use contract::id::{SessionId, Timestamp};
 use contract::provider::Model;
 use contract::text::head;
@@ -27,6 +27,7 @@ use crate::frontends::slash::{self, Offer};
 
 const FILES: usize = 100_000;
 const PREVIEW: usize = 12;
+const RECENT: usize = 3;
 
 pub(super) fn files(root: &Path) -> Answer {
     let files = walk(root);
@@ -190,6 +191,15 @@ fn model_item(provider: &str, model: Model) -> Item {
 
 pub(super) fn sessions(run: &RunContext, current: &SessionId) -> Result<Vec<Item>, Problem> {
     listed_sessions(&run.store()?, &run.place().display().to_string(), Some(current))
+}
+
+/// The last sessions of this directory but the current one.
+pub(super) fn recent_sessions(run: &RunContext, current: &SessionId) -> Vec<RecentSession> {
+    let here = run.place().display().to_string();
+    let sessions = run.store().ok().and_then(|store| store.list().ok()).unwrap_or_default();
+    let others = sessions.iter().filter(|it| it.cwd == here && it.id != *current);
+    let recent = others.map(|it| RecentSession { title: it.label(), age: age(it.updated_at) });
+    recent.filter(|it| !it.title.is_empty()).take(RECENT).collect()
 }
 
 /// Earlier messages of the user, the newest first, by their numbers.

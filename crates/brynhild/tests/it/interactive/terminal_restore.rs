@@ -88,6 +88,8 @@ pub(super) fn start_in_state(state: &State) -> (ModelServer, Project, Terminal) 
     let server = ModelServer::start(replies);
     let project = project_with(&server);
     let terminal = in_shell(&project);
+    // The first screen is complete.
+    terminal.wait_for("sandboxed, no network");
     (state.reach)(&terminal, &server);
     (server, project, terminal)
 }

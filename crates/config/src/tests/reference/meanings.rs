@@ -177,5 +177,9 @@ pub(super) const MEANINGS: &[(&str, &str)] = &[
     ),
     ("ui.links", "Tell the terminal where links lead, so that a click opens them (OSC 8)"),
     ("ui.notify", "Call you when a long run ends or asks: the bell, and a message"),
+    (
+        "ui.status_line",
+        "The [status line](../guides/terminal.md#the-status-line), with `{directory}`, `{branch}`, `{model}`, `{mode}`, `{sandbox}`, `{session}`, `{context}`, `{tokens}`, `{cost}`",
+    ),
     ("ui.keys.NAME", "Keys that start an action there, in words: `f9`, or `[ctrl+t z, f9]`"),
 ];

@@ -29,6 +29,55 @@ fn welcome_screen_names_the_first_keys() {
     insta::assert_snapshot!(Stage::new(70, 16).screen());
 }
 
+/// Facts of a project on a branch, with two earlier sessions.
+pub(super) fn facts_of_a_project() -> crate::host::Facts {
+    use crate::host::{Confinement, Facts, RecentSession};
+    let session = |title: &str, age: &str| RecentSession { title: title.into(), age: age.into() };
+    Facts {
+        directory: "~/code/site".into(),
+        branch: Some("main".into()),
+        recent: vec![
+            session("Fix the parser", "5 minutes ago"),
+            session("Explain how the configuration of the server is read", "2 days ago"),
+        ],
+        confinement: Confinement::Sandboxed(contract::sandbox::Network::None),
+        context_window: Some(12_340),
+        ..Facts::default()
+    }
+}
+
+#[test]
+fn low_welcome_screen_keeps_the_first_keys() {
+    let mut stage = Stage::new(60, 12);
+    stage.answer(Answer::Facts(facts_of_a_project()));
+    stage.shows("Brynhild");
+    stage.shows("F1 help");
+    stage.hides("2 days ago");
+}
+
+#[test]
+fn status_line_follows_the_template() {
+    let template = "{directory} ({branch}) [{mode}] {model} {context}{cost} {odd} {";
+    let settings = Settings { status_line: Some(template.to_owned()), ..Settings::default() };
+    let mut stage = Stage::with(settings, 100, 10);
+    stage.answer(Answer::Facts(facts_of_a_project()));
+    stage.event(prompt("go")).event(replied("x")).event(ended());
+    let status = stage.screen().lines().last().unwrap().to_owned();
+    assert_eq!(status.trim_end(), "~/code/site (main) [normal] test-model context 10% {odd} {");
+}
+
+#[test]
+fn status_line_prefers_usage_to_the_sandbox() {
+    let mut stage = Stage::new(50, 10);
+    stage.answer(Answer::Facts(facts_of_a_project()));
+    stage.shows("test-model · normal · sandboxed, no network");
+    stage.event(prompt("go")).event(replied("x")).event(ended());
+    stage.shows("context 10%");
+    stage.hides("sandboxed, no network");
+    stage.resize(100, 10);
+    stage.shows("site · main · test-model · normal · sandboxed, no network");
+}
+
 #[test]
 fn transcript_shows_prompt_tools_changes_and_reply() {
     let mut stage = Stage::new(70, 44);

@@ -26,8 +26,7 @@ fn hints_name_the_current_keys() {
     stage.app.connect("test-model", Mode::Normal);
     stage.app.keymap = crate::keymap::Keymap::new(&settings.keys).0;
     stage.draw();
-    stage.shows("Alt+s sends it.");
-    stage.shows("Ctrl+T shows more, F12 helps.");
+    stage.shows("F12 help · / command · @ file · ! shell · Ctrl+T keys · Alt+s send");
     stage.keys("f9").shows("Alt+s to browse · Ctrl+G to close");
     stage.keys("ctrl+g f3").shows("Alt+s to run · Ctrl+G to close");
     stage.keys("ctrl+g f12").shows("(Ctrl+G to close)");
