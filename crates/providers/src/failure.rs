@@ -16,7 +16,7 @@ use serde_json::Value;
 const SHOWN: usize = 1000;
 
 /// The provider that a message is about.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Origin {
     pub(crate) provider: String,
     pub(crate) host: String,

@@ -20,8 +20,7 @@ use crate::endpoint::Endpoint;
 use crate::failure::Origin;
 use crate::http::Http;
 use crate::images::{Image, Images};
-use crate::reply::{Broken, Decoder, Deltas, Stage, receive};
-use crate::sse::Parser;
+use crate::reply::{Deltas, EventDecoder, EventReply, Stage, receive};
 
 /// The name of the encoding of entries.
 const FORMAT: &str = "gemini";
@@ -224,48 +223,10 @@ fn signature_of(opaque: &Value) -> Option<&Value> {
 }
 
 /// Replies in the format of the API. Each event holds whole parts.
-pub(crate) struct GeminiDecoder {
-    parser: Parser,
-    answer: Answer,
-}
+pub(crate) type GeminiDecoder = EventDecoder<GeminiReply>;
 
-impl GeminiDecoder {
-    pub(crate) fn new(origin: Arc<Origin>) -> Self {
-        let (has_called, stop, usage) = (false, None, None);
-        let stage = Stage::Open;
-        Self {
-            parser: Parser::default(),
-            answer: Answer { origin, has_called, stop, usage, stage },
-        }
-    }
-}
-
-impl Decoder for GeminiDecoder {
-    fn feed(&mut self, chunk: &[u8], out: &mut Deltas) -> Result<(), ProviderError> {
-        let answer = &mut self.answer;
-        self.parser
-            .feed(chunk, |event| answer.event(event.data, out).map_err(Broken::from))
-            .map_err(|broken| broken.explain(&self.answer.origin))
-    }
-
-    fn whole(&mut self, body: &[u8], out: &mut Deltas) -> Result<(), ProviderError> {
-        self.answer.event(&String::from_utf8_lossy(body), out)?;
-        if self.answer.stage == Stage::Open {
-            return Err(self.answer.origin.garbled("a reply without an answer", body));
-        }
-        self.answer.end(out)
-    }
-
-    fn end(&mut self, out: &mut Deltas) -> Result<(), ProviderError> {
-        self.answer.end(out)
-    }
-
-    fn stage(&self) -> Stage {
-        self.answer.stage
-    }
-}
-
-struct Answer {
+#[derive(Default)]
+pub(crate) struct GeminiReply {
     origin: Arc<Origin>,
     has_called: bool,
     stop: Option<StopReason>,
@@ -273,7 +234,11 @@ struct Answer {
     stage: Stage,
 }
 
-impl Answer {
+impl EventReply for GeminiReply {
+    fn new(origin: Arc<Origin>) -> Self {
+        Self { origin, ..Self::default() }
+    }
+
     fn event(&mut self, data: &str, out: &mut Deltas) -> Result<(), ProviderError> {
         if data.is_empty() {
             return Ok(());
@@ -305,6 +270,30 @@ impl Answer {
         Ok(())
     }
 
+    fn whole(&mut self, body: &str, out: &mut Deltas) -> Result<(), ProviderError> {
+        self.event(body, out)?;
+        if self.stage == Stage::Open {
+            return Err(self.origin.garbled("a reply without an answer", body.as_bytes()));
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut Deltas) {
+        if let Some(usage) = self.usage.take() {
+            out.push(Delta::Usage(usage));
+        }
+        out.stopped(match self.stop.take().unwrap_or_default() {
+            StopReason::EndTurn if self.has_called => StopReason::ToolUse,
+            reason => reason,
+        });
+    }
+
+    fn state(&self) -> (&Origin, Stage) {
+        (&self.origin, self.stage)
+    }
+}
+
+impl GeminiReply {
     fn part(&mut self, part: &Value, out: &mut Deltas) {
         let signature = signature_of(part).map(|it| json!({"thoughtSignature": it}));
         let text = part.get("text").and_then(Value::as_str).unwrap_or_default();
@@ -330,20 +319,6 @@ impl Answer {
             out.push(Delta::ThinkingOpaque(signature));
         }
         out.text(text);
-    }
-
-    fn end(&mut self, out: &mut Deltas) -> Result<(), ProviderError> {
-        if self.stage == Stage::Open {
-            return Err(self.origin.cut());
-        }
-        if let Some(usage) = self.usage.take() {
-            out.push(Delta::Usage(usage));
-        }
-        out.stopped(match self.stop.take().unwrap_or_default() {
-            StopReason::EndTurn if self.has_called => StopReason::ToolUse,
-            reason => reason,
-        });
-        Ok(())
     }
 }
 

@@ -2,6 +2,7 @@
 //! deltas. Detects silence and lost connections.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use contract::message::StopReason;
@@ -13,6 +14,7 @@ use tokio::time::{Instant, timeout};
 use crate::failure::Origin;
 use crate::http::{Answer, Http, content_type, is_page};
 use crate::lines::TooLong;
+use crate::sse::Parser;
 
 /// Timeouts that a stream may fill with keep-alives before it is idle.
 const KEEP_ALIVES: u32 = 10;
@@ -21,9 +23,10 @@ const AFTERWORD: Duration = Duration::from_secs(5);
 /// The time to wait for the end of an answer, so that its connection can be used again.
 const FAREWELL: Duration = Duration::from_millis(50);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// The reply is not complete.
+    #[default]
     Open,
     /// The model has stopped; usage may follow.
     Complete,
@@ -43,6 +46,59 @@ pub(crate) trait Decoder: Send + 'static {
     fn end(&mut self, out: &mut Deltas) -> Result<(), ProviderError>;
 
     fn stage(&self) -> Stage;
+}
+
+/// A reply whose wire format is server-sent events.
+pub(crate) trait EventReply: Send + 'static {
+    fn new(origin: Arc<Origin>) -> Self;
+
+    /// Takes the data of an event.
+    fn event(&mut self, data: &str, out: &mut Deltas) -> Result<(), ProviderError>;
+
+    /// Takes a reply that came in one piece.
+    fn whole(&mut self, body: &str, out: &mut Deltas) -> Result<(), ProviderError>;
+
+    /// Takes the end of a reply that is complete: adds the stop reason.
+    fn end(&mut self, out: &mut Deltas);
+
+    fn state(&self) -> (&Origin, Stage);
+}
+
+/// Decodes server-sent events.
+pub(crate) struct EventDecoder<R> {
+    parser: Parser,
+    reply: R,
+}
+
+impl<R: EventReply> EventDecoder<R> {
+    pub(crate) fn new(origin: Arc<Origin>) -> Self {
+        Self { parser: Parser::default(), reply: R::new(origin) }
+    }
+}
+
+impl<R: EventReply> Decoder for EventDecoder<R> {
+    fn feed(&mut self, chunk: &[u8], out: &mut Deltas) -> Result<(), ProviderError> {
+        let Self { parser, reply } = self;
+        let fed = parser.feed(chunk, |event| reply.event(event.data, out).map_err(Broken::from));
+        fed.map_err(|broken| broken.explain(reply.state().0))
+    }
+
+    fn whole(&mut self, body: &[u8], out: &mut Deltas) -> Result<(), ProviderError> {
+        self.reply.whole(&String::from_utf8_lossy(body), out)?;
+        self.end(out)
+    }
+
+    fn end(&mut self, out: &mut Deltas) -> Result<(), ProviderError> {
+        if self.stage() == Stage::Open {
+            return Err(self.reply.state().0.cut());
+        }
+        self.reply.end(out);
+        Ok(())
+    }
+
+    fn stage(&self) -> Stage {
+        self.reply.state().1
+    }
 }
 
 /// Deltas that were not returned yet. Text that arrives together is one delta.

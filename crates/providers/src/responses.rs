@@ -21,8 +21,7 @@ use crate::catalog::{Quirks, is_listed};
 use crate::failure::Origin;
 use crate::http::Http;
 use crate::images::{Image, Images, data_url};
-use crate::reply::{Broken, Decoder, Deltas, Stage, receive};
-use crate::sse::Parser;
+use crate::reply::{Deltas, EventDecoder, EventReply, Stage, receive};
 
 /// Asks for a reply.
 pub(crate) async fn stream(
@@ -160,44 +159,10 @@ fn reply_items(reply: &Reply, echo: Echo) -> Vec<Value> {
 }
 
 /// Replies in the format of the API. A call is returned when its item is done.
-pub(crate) struct ResponsesDecoder {
-    parser: Parser,
-    answer: Answer,
-}
+pub(crate) type ResponsesDecoder = EventDecoder<ResponsesReply>;
 
-impl ResponsesDecoder {
-    pub(crate) fn new(origin: Arc<Origin>) -> Self {
-        let (has_called, was_refused, stop) = (false, false, None);
-        let stage = Stage::Open;
-        Self {
-            parser: Parser::default(),
-            answer: Answer { origin, has_called, was_refused, stop, stage },
-        }
-    }
-}
-
-impl Decoder for ResponsesDecoder {
-    fn feed(&mut self, chunk: &[u8], out: &mut Deltas) -> Result<(), ProviderError> {
-        let answer = &mut self.answer;
-        self.parser
-            .feed(chunk, |event| answer.event(event.data, out).map_err(Broken::from))
-            .map_err(|broken| broken.explain(&self.answer.origin))
-    }
-
-    fn whole(&mut self, body: &[u8], out: &mut Deltas) -> Result<(), ProviderError> {
-        self.answer.whole(&String::from_utf8_lossy(body), out)
-    }
-
-    fn end(&mut self, out: &mut Deltas) -> Result<(), ProviderError> {
-        self.answer.end(out)
-    }
-
-    fn stage(&self) -> Stage {
-        self.answer.stage
-    }
-}
-
-struct Answer {
+#[derive(Default)]
+pub(crate) struct ResponsesReply {
     origin: Arc<Origin>,
     has_called: bool,
     was_refused: bool,
@@ -205,7 +170,11 @@ struct Answer {
     stage: Stage,
 }
 
-impl Answer {
+impl EventReply for ResponsesReply {
+    fn new(origin: Arc<Origin>) -> Self {
+        Self { origin, ..Self::default() }
+    }
+
     fn event(&mut self, data: &str, out: &mut Deltas) -> Result<(), ProviderError> {
         if self.stage == Stage::Done || data.is_empty() || data.trim() == "[DONE]" {
             return Ok(());
@@ -243,6 +212,41 @@ impl Answer {
         Ok(())
     }
 
+    fn whole(&mut self, body: &str, out: &mut Deltas) -> Result<(), ProviderError> {
+        let garbled = || self.origin.garbled("something that is not a reply", body.as_bytes());
+        let response: Value = parse(body, &mut None).map_err(|_| garbled())?;
+        if let Some(error) = response.get("error").filter(|error| !error.is_null()) {
+            return Err(self.origin.reported(error));
+        }
+        let Some(items) = response.get("output").and_then(Value::as_array) else {
+            return Err(garbled());
+        };
+        for item in items {
+            let parts = |list: &str| item.get(list).and_then(Value::as_array).into_iter().flatten();
+            for part in parts("summary") {
+                out.thinking(part["text"].as_str().unwrap_or_default());
+            }
+            for part in parts("content").filter(|_| item["type"] == "message") {
+                self.was_refused |= part["type"] == "refusal";
+                let text = part.get("text").or_else(|| part.get("refusal"));
+                out.text(text.and_then(Value::as_str).unwrap_or_default());
+            }
+            self.item_done(item, out);
+        }
+        self.finish(&response, out);
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut Deltas) {
+        out.stopped(self.stop.take().unwrap_or_default());
+    }
+
+    fn state(&self) -> (&Origin, Stage) {
+        (&self.origin, self.stage)
+    }
+}
+
+impl ResponsesReply {
     /// Takes an item whose text was returned in pieces.
     fn item_done(&mut self, item: &Value, out: &mut Deltas) {
         let text = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -293,39 +297,6 @@ impl Answer {
             None => StopReason::EndTurn,
         });
         self.stage = Stage::Done;
-    }
-
-    fn whole(&mut self, body: &str, out: &mut Deltas) -> Result<(), ProviderError> {
-        let garbled = || self.origin.garbled("something that is not a reply", body.as_bytes());
-        let response: Value = parse(body, &mut None).map_err(|_| garbled())?;
-        if let Some(error) = response.get("error").filter(|error| !error.is_null()) {
-            return Err(self.origin.reported(error));
-        }
-        let Some(items) = response.get("output").and_then(Value::as_array) else {
-            return Err(garbled());
-        };
-        for item in items {
-            let parts = |list: &str| item.get(list).and_then(Value::as_array).into_iter().flatten();
-            for part in parts("summary") {
-                out.thinking(part["text"].as_str().unwrap_or_default());
-            }
-            for part in parts("content").filter(|_| item["type"] == "message") {
-                self.was_refused |= part["type"] == "refusal";
-                let text = part.get("text").or_else(|| part.get("refusal"));
-                out.text(text.and_then(Value::as_str).unwrap_or_default());
-            }
-            self.item_done(item, out);
-        }
-        self.finish(&response, out);
-        self.end(out)
-    }
-
-    fn end(&mut self, out: &mut Deltas) -> Result<(), ProviderError> {
-        if self.stage == Stage::Open {
-            return Err(self.origin.cut());
-        }
-        out.stopped(self.stop.take().unwrap_or_default());
-        Ok(())
     }
 }
 

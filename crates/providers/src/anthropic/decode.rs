@@ -12,53 +12,12 @@ use serde_json::{Value, json};
 
 use crate::body::{Ended, arguments, fresh_call_id, parse};
 use crate::failure::Origin;
-use crate::reply::{Broken, Decoder, Deltas, Stage};
-use crate::sse::Parser;
+use crate::reply::{Deltas, EventDecoder, EventReply, Stage};
 
-pub(super) struct MessagesDecoder {
-    parser: Parser,
-    answer: Answer,
-}
+pub(super) type MessagesDecoder = EventDecoder<MessagesReply>;
 
-impl MessagesDecoder {
-    pub(super) fn new(origin: Arc<Origin>) -> Self {
-        Self {
-            parser: Parser::default(),
-            answer: Answer {
-                origin,
-                blocks: Vec::new(),
-                doubtful: None,
-                usage: UsageCount::default(),
-                id: None,
-                stop: None,
-                stage: Stage::Open,
-            },
-        }
-    }
-}
-
-impl Decoder for MessagesDecoder {
-    fn feed(&mut self, chunk: &[u8], out: &mut Deltas) -> Result<(), ProviderError> {
-        let answer = &mut self.answer;
-        self.parser
-            .feed(chunk, |event| answer.event(event.data, out).map_err(Broken::from))
-            .map_err(|broken| broken.explain(&self.answer.origin))
-    }
-
-    fn whole(&mut self, body: &[u8], out: &mut Deltas) -> Result<(), ProviderError> {
-        self.answer.whole(&String::from_utf8_lossy(body), out)
-    }
-
-    fn end(&mut self, out: &mut Deltas) -> Result<(), ProviderError> {
-        self.answer.end(out)
-    }
-
-    fn stage(&self) -> Stage {
-        self.answer.stage
-    }
-}
-
-struct Answer {
+#[derive(Default)]
+pub(super) struct MessagesReply {
     origin: Arc<Origin>,
     blocks: Vec<(u64, Block)>,
     /// A call that has ended without usable arguments: whether it was cut short by the limit on
@@ -122,7 +81,11 @@ struct Growth<'a> {
     stop_reason: Option<String>,
 }
 
-impl Answer {
+impl EventReply for MessagesReply {
+    fn new(origin: Arc<Origin>) -> Self {
+        Self { origin, ..Self::default() }
+    }
+
     fn event(&mut self, data: &str, out: &mut Deltas) -> Result<(), ProviderError> {
         if self.stage == Stage::Done || data.is_empty() {
             return Ok(());
@@ -142,6 +105,46 @@ impl Answer {
         self.take(event, out)
     }
 
+    fn whole(&mut self, body: &str, out: &mut Deltas) -> Result<(), ProviderError> {
+        let garbled = || self.origin.garbled("something that is not a reply", body.as_bytes());
+        let message: Value = parse(body, &mut None).map_err(|_| garbled())?;
+        if let Some(error) = message.get("error").filter(|error| !error.is_null()) {
+            return Err(self.origin.reported(error));
+        }
+        let Some(blocks) = message.get("content").and_then(Value::as_array) else {
+            return Err(garbled());
+        };
+        for block in blocks {
+            self.start(0, block, out);
+            for (_, block) in std::mem::take(&mut self.blocks) {
+                self.close(block, out);
+            }
+        }
+        self.id = message.get("id").and_then(Value::as_str).map(str::to_owned);
+        self.stop = message.get("stop_reason").and_then(Value::as_str).map(stop_reason);
+        self.count(message.get("usage"), out);
+        self.stage = Stage::Done;
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut Deltas) {
+        let reason = self.stop.take().unwrap_or_default();
+        self.settle(
+            match reason {
+                StopReason::EndTurn | StopReason::ToolUse => Ended::Properly,
+                _ => Ended::Early,
+            },
+            out,
+        );
+        out.stopped(reason);
+    }
+
+    fn state(&self) -> (&Origin, Stage) {
+        (&self.origin, self.stage)
+    }
+}
+
+impl MessagesReply {
     fn take(&mut self, event: StreamEvent<'_>, out: &mut Deltas) -> Result<(), ProviderError> {
         match event.kind.as_ref() {
             "content_block_delta" => self.grow(event.index, &event.delta, out),
@@ -173,28 +176,6 @@ impl Answer {
             _ => {}
         }
         Ok(())
-    }
-
-    fn whole(&mut self, body: &str, out: &mut Deltas) -> Result<(), ProviderError> {
-        let garbled = || self.origin.garbled("something that is not a reply", body.as_bytes());
-        let message: Value = parse(body, &mut None).map_err(|_| garbled())?;
-        if let Some(error) = message.get("error").filter(|error| !error.is_null()) {
-            return Err(self.origin.reported(error));
-        }
-        let Some(blocks) = message.get("content").and_then(Value::as_array) else {
-            return Err(garbled());
-        };
-        for block in blocks {
-            self.start(0, block, out);
-            for (_, block) in std::mem::take(&mut self.blocks) {
-                self.close(block, out);
-            }
-        }
-        self.id = message.get("id").and_then(Value::as_str).map(str::to_owned);
-        self.stop = message.get("stop_reason").and_then(Value::as_str).map(stop_reason);
-        self.count(message.get("usage"), out);
-        self.stage = Stage::Done;
-        self.end(out)
     }
 
     fn start(&mut self, index: u64, block: &Value, out: &mut Deltas) {
@@ -270,22 +251,6 @@ impl Answer {
         let Some(usage) = usage else { return };
         self.usage.update(usage);
         out.push(Delta::Usage(self.usage.total(self.id.clone())));
-    }
-
-    fn end(&mut self, out: &mut Deltas) -> Result<(), ProviderError> {
-        if self.stage == Stage::Open {
-            return Err(self.origin.cut());
-        }
-        let reason = self.stop.take().unwrap_or_default();
-        self.settle(
-            match reason {
-                StopReason::EndTurn | StopReason::ToolUse => Ended::Properly,
-                _ => Ended::Early,
-            },
-            out,
-        );
-        out.stopped(reason);
-        Ok(())
     }
 }
 

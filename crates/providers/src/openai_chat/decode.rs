@@ -11,62 +11,13 @@ use serde_json::{Value, json};
 use super::chunk::{CallPiece, Choice, Chunk, Piece, words};
 use crate::body::{Ended, arguments, fresh_call_id, parse};
 use crate::failure::Origin;
-use crate::reply::{Broken, Decoder, Deltas, Stage};
-use crate::sse::Parser;
+use crate::reply::{Deltas, EventDecoder, EventReply, Stage};
 use crate::think_tags::ThinkTags;
 
-pub(super) struct ChatDecoder {
-    parser: Parser,
-    answer: Answer,
-}
+pub(super) type ChatDecoder = EventDecoder<ChatReply>;
 
-impl ChatDecoder {
-    pub(super) fn new(origin: Arc<Origin>) -> Self {
-        Self {
-            parser: Parser::default(),
-            answer: Answer {
-                origin,
-                id: None,
-                details: Vec::new(),
-                field: None,
-                calls: Vec::new(),
-                usage: None,
-                stop: None,
-                refused: false,
-                tags: ThinkTags::default(),
-                stage: Stage::Open,
-            },
-        }
-    }
-}
-
-impl Decoder for ChatDecoder {
-    fn feed(&mut self, chunk: &[u8], out: &mut Deltas) -> Result<(), ProviderError> {
-        let answer = &mut self.answer;
-        self.parser
-            .feed(chunk, |event| answer.event(event.data, out).map_err(Broken::from))
-            .map_err(|broken| broken.explain(&self.answer.origin))
-    }
-
-    fn whole(&mut self, body: &[u8], out: &mut Deltas) -> Result<(), ProviderError> {
-        let answer = &mut self.answer;
-        if !answer.chunk(&String::from_utf8_lossy(body), out)? {
-            return Err(answer.origin.garbled("a reply without an answer", body));
-        }
-        answer.stage = Stage::Done;
-        answer.end(out)
-    }
-
-    fn end(&mut self, out: &mut Deltas) -> Result<(), ProviderError> {
-        self.answer.end(out)
-    }
-
-    fn stage(&self) -> Stage {
-        self.answer.stage
-    }
-}
-
-struct Answer {
+#[derive(Default)]
+pub(super) struct ChatReply {
     origin: Arc<Origin>,
     id: Option<String>,
     details: Vec<Value>,
@@ -90,7 +41,11 @@ struct PartialCall {
     is_announced: bool,
 }
 
-impl Answer {
+impl EventReply for ChatReply {
+    fn new(origin: Arc<Origin>) -> Self {
+        Self { origin, ..Self::default() }
+    }
+
     fn event(&mut self, data: &str, out: &mut Deltas) -> Result<(), ProviderError> {
         if self.stage == Stage::Done || data.is_empty() {
             return Ok(());
@@ -102,6 +57,43 @@ impl Answer {
         self.chunk(data, out).map(|_| ())
     }
 
+    fn whole(&mut self, body: &str, out: &mut Deltas) -> Result<(), ProviderError> {
+        if !self.chunk(body, out)? {
+            return Err(self.origin.garbled("a reply without an answer", body.as_bytes()));
+        }
+        self.stage = Stage::Done;
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut Deltas) {
+        self.tags.end(out);
+        self.flush_details(out);
+        let reason = self.stop.take().unwrap_or_default();
+        let ended = match reason {
+            StopReason::EndTurn | StopReason::ToolUse => Ended::Properly,
+            _ => Ended::Early,
+        };
+        self.announce(out);
+        let called = !self.calls.is_empty();
+        for call in self.calls.drain(..) {
+            out.push(Delta::Call(call.close(ended)));
+        }
+        if let Some(usage) = &self.usage {
+            out.push(Delta::Usage(read_usage(usage, self.id.take())));
+        }
+        out.stopped(match reason {
+            StopReason::EndTurn if called => StopReason::ToolUse,
+            StopReason::EndTurn if self.refused => StopReason::Refusal,
+            reason => reason,
+        });
+    }
+
+    fn state(&self) -> (&Origin, Stage) {
+        (&self.origin, self.stage)
+    }
+}
+
+impl ChatReply {
     /// Takes a chunk. Returns true if it has a part of the answer.
     fn chunk(&mut self, data: &str, out: &mut Deltas) -> Result<bool, ProviderError> {
         let mut repaired = None;
@@ -257,33 +249,6 @@ impl Answer {
         let is_another =
             !id.is_empty() && !name.is_empty() && !known.id.is_empty() && known.id != id;
         (!is_another).then_some(position)
-    }
-
-    fn end(&mut self, out: &mut Deltas) -> Result<(), ProviderError> {
-        if self.stage == Stage::Open {
-            return Err(self.origin.cut());
-        }
-        self.tags.end(out);
-        self.flush_details(out);
-        let reason = self.stop.take().unwrap_or_default();
-        let ended = match reason {
-            StopReason::EndTurn | StopReason::ToolUse => Ended::Properly,
-            _ => Ended::Early,
-        };
-        self.announce(out);
-        let called = !self.calls.is_empty();
-        for call in self.calls.drain(..) {
-            out.push(Delta::Call(call.close(ended)));
-        }
-        if let Some(usage) = &self.usage {
-            out.push(Delta::Usage(read_usage(usage, self.id.take())));
-        }
-        out.stopped(match reason {
-            StopReason::EndTurn if called => StopReason::ToolUse,
-            StopReason::EndTurn if self.refused => StopReason::Refusal,
-            reason => reason,
-        });
-        Ok(())
     }
 }
 

@@ -3,6 +3,7 @@ use contract::provider::{Failure, ReasoningLevel};
 
 use super::*;
 use crate::catalog::vendor;
+use crate::reply::Decoder;
 use crate::tests::conformance::{check, decode, origin};
 use crate::tests::test_server::{entry, request, tools};
 
