@@ -193,8 +193,9 @@ async fn answered(
             CallOutcome::Unanswered,
             format!(
                 "Permission denied: this call needs approval ({}), and nobody can be asked; allow \
-                 it by a rule or pass `--yes`",
-                why(&ruling)
+                 it by a rule{}",
+                why(&ruling),
+                if ruling.destructive { " that names it" } else { " or pass `--yes`" }
             ),
         ),
     };

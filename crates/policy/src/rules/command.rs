@@ -99,6 +99,12 @@ impl CommandPattern {
         self.words.len()
     }
 
+    /// A word with a wildcard in it, which an allow rule does not expand.
+    pub(crate) fn globbed_word(&self) -> Option<&str> {
+        let word = self.words.iter().find(|word| matches!(word, PatternWord::Like { .. }));
+        word.map(PatternWord::text)
+    }
+
     /// Returns true if nothing may follow its words.
     pub(crate) fn is_exact(&self) -> bool {
         self.tail == Tail::Exact

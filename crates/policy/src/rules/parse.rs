@@ -87,6 +87,16 @@ pub fn parse(
                 })
                 .map_err(|cause| unreadable(&place, entry, &cause))?;
             check_examples(&rule, entry)?;
+            if decision == Decision::Allow
+                && let Target::Command(pattern) = &rule.matcher.target
+                && let Some(word) = pattern.globbed_word()
+            {
+                parsed.refused.push(format!(
+                    "{}: allow rule `{}` takes `{word}` literally; write the words in full, and \
+                     `:*` at the end for any further arguments",
+                    rule.origin, rule.text
+                ));
+            }
             if scope == Scope::Project && decision == Decision::Allow {
                 parsed.refused.push(format!(
                     "{}: a project may only tighten, so allow rule `{}` is ignored; put it into \
