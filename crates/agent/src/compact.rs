@@ -231,7 +231,7 @@ async fn summarize(
     (dropped, cause): (&[Arc<Entry>], CompactCause<'_>),
 ) -> Logged<Summary> {
     let mut text = String::from(
-        "Write a summary of this conversation that lets you go on with the work without seeing it \
+        "Write a summary of this conversation that lets you continue the work without seeing it \
          again: the task and what the user decided, what was done and found out, which files \
          matter and why, what is still open, the next step. Call no tool.",
     );
@@ -331,7 +331,7 @@ fn framed(
     let unseen = |said: &&String| !last.iter().any(|entry| self::said(entry) == Some(said));
     for words in journal.transcript.meanwhile.iter().filter(unseen) {
         let words = abridged(words, share);
-        parts.push(format!("Meanwhile the user said:\n<request>\n{words}\n</request>"));
+        parts.push(format!("Later the user said:\n<request>\n{words}\n</request>"));
     }
     parts.extend(lasting.iter().map(|&text| text.to_owned()));
     parts.push(format!("Summary:\n{summary}"));

@@ -51,7 +51,7 @@ to you: do it and nothing else.";
 
 /// The instruction for the last message of an agent.
 const REPORT: &str = "\
-Your last message is your report: whoever gave you this task reads it and nothing else of what you \
+Your last message is your report: the sender of the task reads it and nothing else of what you \
 did. Put into it what was found, done and left open, with the paths that matter. Nobody answers \
 questions, so decide for yourself where something is unclear, and say how you decided.";
 

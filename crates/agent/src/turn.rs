@@ -36,7 +36,7 @@ const HOLDS: u32 = 8;
 const ANNOUNCED: &str = "Your last reply ends by saying what you will do. If it is to be done now, \
                          call the tool; if that was your answer, or nothing is left to do, say so.";
 const IDLED: &str = "You replied several times in a row without using a tool, and the work is not \
-                     done. Use a tool to go on with it, or say what stops you.";
+                     done. Use a tool to continue it, or say what stops you.";
 
 struct Turn<'a> {
     context: TurnContext<'a>,
@@ -459,7 +459,7 @@ async fn remind_of_work(context: TurnContext<'_>, journal: &mut Journal) -> Logg
     }
     let text = format!(
         "Your last {talk} replies used no tool, and your list of todos has {open} open. If they \
-         are to be done, go on with them; if they are not, bring the list up to date."
+         are to be done, continue with them; if they are not, bring the list up to date."
     );
     advise(journal, "talk", text).await
 }
@@ -499,7 +499,7 @@ async fn warn_of_cut(journal: &mut Journal, ending: &Outcome) -> Logged {
     let (text, hint) = match stop_reason {
         StopReason::MaxTokens => (
             "the answer is cut off: it reached the limit on its length",
-            "ask the model to go on, or set `behavior.max_tokens` higher",
+            "ask the model to continue, or set `behavior.max_tokens` higher",
         ),
         StopReason::Refusal => DECLINED,
         _ => return Ok(()),

@@ -53,7 +53,9 @@ pub(crate) fn granted(
     for name in &grants.exec {
         match surroundings.program(name) {
             Some(program) => allow_program(&mut profile, &program),
-            None => refuse(format!("there is no program `{name}`"), "install it, or mend the name"),
+            None => {
+                refuse(format!("there is no program `{name}`"), "install it, or correct the name")
+            }
         }
     }
     if mode == Mode::ReadOnly {

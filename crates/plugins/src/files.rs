@@ -51,7 +51,7 @@ impl Refusal {
         let (what, hint) = match self {
             Self::Missing => ("the file does not exist".into(), "check the path".into()),
             Self::Dangling => {
-                ("this symlink is broken".into(), "mend the link or delete it".into())
+                ("this symlink is broken".into(), "correct the symlink or delete it".into())
             }
             Self::Outside(target) => (
                 format!("this symlink points outside, to {}, and is not followed", shown(target)),

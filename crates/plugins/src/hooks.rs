@@ -190,7 +190,11 @@ pub fn validate(
                     && let Err(what) = origin::find_script(script, places, home)
                 {
                     let what = format!("hook '{}': {what}", hook.name);
-                    file.problems.push(Problem::new(path, what, "mend the path, or add the file"));
+                    file.problems.push(Problem::new(
+                        path,
+                        what,
+                        "correct the path, or add the file",
+                    ));
                 }
             }
             Ok((file.definitions.len(), file.problems))

@@ -235,7 +235,7 @@ impl Search {
         }
         if !left_out.is_empty() {
             let what = format!("what it imports is left out: {}", left_out.join(", "));
-            let hint = "only files of the project are imported, up to four deep; mend the path, or put \
+            let hint = "only files of the project are imported, up to four deep; correct the path, or put \
                         a copy there";
             self.report(path, what, hint);
         }

@@ -36,10 +36,10 @@ class Files:
         self._is_over = self._is_over or file == self._last
         if fate is not None:
             what = "it was not loaded, since Python did not come back from that: %s" % fate
-            raise Unloadable(what, "mend the file or what it loads; " + self._again)
+            raise Unloadable(what, "correct the file or what it loads; " + self._again)
         if self._is_over and file not in self._tried:
             what = "it was not tried, since Python did not come back from too many others, of which %s was the last"
-            raise Unloadable(what % self._last, "mend those or what they load; " + self._again)
+            raise Unloadable(what % self._last, "correct those or what they load; " + self._again)
         self._tried.add(file)
         self._worker.notify("loading", {"file": file})
         try:

@@ -188,7 +188,7 @@ async fn describe_with(workers: &Workers, worker: &Arc<Worker>, missing: Missing
     let mut answer = match ask_around_crashes(worker).await {
         Ok(answer) => answer,
         Err(why) => {
-            let hint = "mend the plugin, or switch it off with `brynhild plugin disable`";
+            let hint = "correct the plugin, or switch it off with `brynhild plugin disable`";
             return Described::failed(plugin, &why, hint);
         }
     };

@@ -245,14 +245,14 @@ impl Complaint {
         let hint = |usual: &'static str| self.hint.as_deref().unwrap_or(usual);
         if let Some(point) = self.file.as_ref().and_then(|file| file.strip_prefix("entry:")) {
             let what = format!("entry point `{point}`: {}", self.message);
-            return fault(root, &what, hint("mend what it names"));
+            return fault(root, &what, hint("correct what it names"));
         }
         let file = self.file.as_ref().map_or_else(|| root.to_owned(), |file| root.join(file));
         let what = match self.line {
             Some(line) => format!("line {line}: {}", self.message),
             None => self.message.clone(),
         };
-        fault(&file, &what, hint("mend the file"))
+        fault(&file, &what, hint("correct the file"))
     }
 }
 

@@ -23,8 +23,8 @@ pub(crate) const LACKS: [&str; 4] = [
     "no limits on processes, memory and file sizes",
     "a process that leaves its process group outlives the command",
     "no loopback network without the host's network",
-    "a process that exchanges a directory of the project for a link at the very moment when something is moved \
-     out of it or put back can have that done where the link leads",
+    "a process that replaces a directory of the project by a symlink while a file is moved out of it or \
+     put back can redirect that move",
 ];
 
 /// Directories that hold programs and what they need.

@@ -463,7 +463,7 @@ fn skill(assembly: &Assembly, rest: &str) -> Result<Expansion, Problem> {
         return Err(unknown("skill", name, closest(name, known)));
     };
     let request = match request.trim() {
-        "" => "Say in one sentence that you have this skill at hand, and wait for the task.",
+        "" => "Say in one sentence that you know this skill, and wait for the task.",
         request => request,
     };
     let text = format!("{}\n\n{request}", plugins::skills::activation(skill));

@@ -6,7 +6,7 @@ use crate::role::{Pattern, Role};
 use crate::task::{RunScope, TaskEnd, TaskStatus};
 
 const CONTINUATION: &str = "Continue with the task. Review your progress, then take the next step. \
-                            When everything is done, or you cannot go on, call finish_task with a \
+                            When everything is done, or you cannot continue, call finish_task with a \
                             summary.";
 const PLAIN_CONTINUATION: &str = "Continue. Call finish_task with a summary when you are done.";
 

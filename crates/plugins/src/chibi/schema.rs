@@ -11,7 +11,7 @@ use crate::problem::Problem;
 
 const LONGEST_NAME: usize = 64;
 
-const HINT: &str = "mend what the plugin prints for `--schema`";
+const HINT: &str = "correct what the plugin prints for `--schema`";
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Schema {

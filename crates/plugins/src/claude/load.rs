@@ -337,7 +337,11 @@ impl Loading {
             self.ignore(what);
         }
         for what in read.faults {
-            self.fail(Problem::new(file, format!("{what}, so it is left out"), "mend the entry"));
+            self.fail(Problem::new(
+                file,
+                format!("{what}, so it is left out"),
+                "correct the entry",
+            ));
         }
         self.loaded.handlers.extend(read.handlers);
     }

@@ -376,7 +376,8 @@ impl Reader<'_> {
         let (matcher, complaints) = Matcher::new(pairs);
         let mut findings: Vec<Refusal> = Vec::new();
         for (line, what) in complaints {
-            let hint = "mend the expression; plain characters such as `(` need a `\\` before them";
+            let hint =
+                "correct the expression; plain characters such as `(` need a `\\` before them";
             findings.push((line, format!("hook `{name}`: {what}"), hint.to_owned()));
         }
         let fields = event.fields();

@@ -187,7 +187,7 @@ fn invalid_guard_blocks_with_its_place_and_reason() {
         ("{name: g, type: command, on_failure: block}", "it has no `command`"),
         ("{name: g, type: comand, command: x}", "did you mean `command`?"),
         ("{name: g, type: command, command: x, match: {tol: Bash}}", "did you mean `tool`?"),
-        ("{name: g, type: command, command: x, match: {tool: 'Ba(sh'}}", "mend the expression"),
+        ("{name: g, type: command, command: x, match: {tool: 'Ba(sh'}}", "correct the expression"),
         ("just text", "it is text"),
     ] {
         let found = blocks(&format!("hooks:\n  pre_tool_use:\n    - {entry}\n"));

@@ -189,7 +189,7 @@ class Adapter:
         elif hint is None and isinstance(error, ModuleNotFoundError):
             hint = "install `%s` into a virtual environment `.venv` in %s" % (error.name, self._root)
         message = str(error) if type(error) is ValueError or hasattr(error, "hint") else named(error)
-        hint = hint or hint_for(error) or "mend the file, or remove it"
+        hint = hint or hint_for(error) or "correct the file, or remove it"
         return {"file": found or file, "line": line, "message": message, "hint": hint, "severity": "error"}
 
 
