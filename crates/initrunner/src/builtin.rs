@@ -124,7 +124,11 @@ const KINDS: [(&str, &[&str], Build); 19] = [
 const SHARED: &[&str] = &["type", "permissions", "approval"];
 
 pub fn is_known(kind: &str) -> bool {
-    KINDS.iter().any(|(name, ..)| *name == kind)
+    kinds().any(|name| name == kind)
+}
+
+pub(crate) fn kinds() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().map(|(name, ..)| *name)
 }
 
 /// Returns true if tools of a type keep state for one run; a role with such tools has

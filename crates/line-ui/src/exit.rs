@@ -2,31 +2,36 @@
 
 use std::process::ExitCode;
 
-/// An exit code with its meaning.
+/// An exit code. The comments are the page `docs/reference/exit-codes.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
+    /// Success.
     Done,
+    /// The task failed: the provider gave up, a hook blocked the prompt, the model finished with
+    /// the status `failed` or `blocked`, or a check found a mistake.
     Failed,
-    /// Misuse, or something is not set up.
+    /// Misuse, or something is not set up: a bad flag, a broken configuration, no model.
     Misuse,
-    /// A permission or trust was needed and nobody could give it.
+    /// A permission was needed and nobody could be asked, or `--require-trust` found untrusted files.
     PermissionNeeded,
-    /// No sandbox works here.
+    /// No sandbox works on this machine, so a command did not run.
     Unsafe,
+    /// A limit was reached, or the model repeated itself. `--continue` resumes the session.
     Limited,
-    /// The terminal went away (SIGHUP).
+    /// The terminal was closed (SIGHUP).
     HungUp,
-    /// The run of a role waits for approvals.
+    /// The run of a role waits for approvals. `brynhild pending` lists them.
     Paused,
-    /// The user stopped it (SIGINT).
+    /// The user stopped the program (SIGINT).
     Interrupted,
-    /// The user wanted it gone (SIGQUIT).
+    /// The user stopped the program (SIGQUIT).
     Quit,
-    /// Whoever reads the output has gone (SIGPIPE).
+    /// The reader of standard output has gone (SIGPIPE).
     PipeClosed,
-    /// Another program stopped it (SIGTERM).
+    /// Another program stopped this one (SIGTERM).
     Terminated,
-    /// A command was run in our place and ended so.
+    /// The exit code of the command that `sandbox run` ran: 127 if it is not found, 126 if it cannot
+    /// be started.
     Command(u8),
 }
 

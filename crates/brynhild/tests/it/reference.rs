@@ -1,5 +1,7 @@
 //! Reference pages that are generated from the program. `UPDATE=1` rewrites them.
 
+mod files;
+
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
@@ -141,6 +143,51 @@ fn python_reference_equals_the_docstrings() {
     let run = Command::new("python3").args(["-I", "-c", script]).arg(shims).output().unwrap();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     check("reference/python-api.md", &String::from_utf8(run.stdout).unwrap());
+}
+
+#[test]
+fn exit_codes_equal_the_enum() {
+    let source = include_str!("../../../line-ui/src/exit.rs");
+    let (codes, rest) = (code_lines(source), source.split_once("pub enum Exit {").unwrap().1);
+    let mut rows = Vec::new();
+    let mut meaning = String::new();
+    for line in rest.lines().take_while(|line| *line != "}").map(str::trim) {
+        if let Some(text) = line.strip_prefix("/// ") {
+            meaning = format!("{meaning} {text}");
+            continue;
+        }
+        let name = line.split(['(', ',']).next().unwrap();
+        if !name.is_empty() {
+            rows.push((codes(name), meaning.trim().to_owned()));
+            meaning.clear();
+        }
+    }
+    rows.push((
+        Some(101),
+        String::from("The program crashed. The message names the session to resume."),
+    ));
+    rows.sort_by_key(|(code, _)| code.unwrap_or(u8::MAX));
+    let mut page = String::from("# Exit codes\n\n| code | meaning |\n|---|---|\n");
+    for (code, meaning) in rows {
+        let code = code.map_or_else(|| String::from("other"), |code| code.to_string());
+        writeln!(page, "| {code} | {meaning} |").unwrap();
+    }
+    check("reference/exit-codes.md", &page);
+}
+
+/// Finds the code of a variant in the function `code`.
+fn code_lines(source: &str) -> impl Fn(&str) -> Option<u8> {
+    move |name| {
+        let names = |line: &&str| {
+            line.split("=>")
+                .next()
+                .unwrap()
+                .split('|')
+                .any(|it| it.trim() == format!("Self::{name}"))
+        };
+        let line = source.lines().find(names)?;
+        line.split("=> ").nth(1)?.trim_end_matches(',').parse().ok()
+    }
 }
 
 /// The names in the list of commands of a help text.

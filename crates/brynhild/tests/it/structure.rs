@@ -193,6 +193,14 @@ fn crates_stay_within_their_budgets() {
     }
 }
 
+/// The source files of all crates, without tests.
+pub(crate) fn sources() -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    files_below(&workspace().join("crates"), "rs", &mut files);
+    files.retain(|file| !file.iter().any(|part| part == "tests" || part == "tests.rs"));
+    files
+}
+
 #[test]
 fn no_crate_has_a_mod_rs() {
     let mut files = Vec::new();

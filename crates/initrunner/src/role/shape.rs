@@ -26,7 +26,7 @@ pub(crate) const METADATA: &[&str] = &[
     "spec_version",
 ];
 
-const SUPPORTED: &[&str] = &[
+pub(super) const SUPPORTED: &[&str] = &[
     "role",
     "prompt",
     "model",
@@ -45,7 +45,7 @@ const SUPPORTED: &[&str] = &[
     "security",
 ];
 
-const UNSUPPORTED: &[&str] =
+pub(super) const UNSUPPORTED: &[&str] =
     &["triggers", "sinks", "daemon", "observability", "capabilities", "tool_search"];
 
 const DAEMON_ONLY: &[&str] = &["triggers", "sinks", "daemon"];

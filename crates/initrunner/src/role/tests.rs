@@ -148,3 +148,32 @@ fn invalid_reasoning_is_reported() {
         assert!(said.len() == 1 && said[0].starts_with(wanted), "{reasoning}: {said:?}");
     }
 }
+
+#[test]
+fn reference_lists_the_support_of_every_key() {
+    use std::fmt::Write as _;
+    let mut text = String::from("| key of a role | support |\n|---|---|\n");
+    for key in shape::SUPPORTED.iter().chain(shape::COMPOSED) {
+        writeln!(text, "| `{key}` | yes |").unwrap();
+    }
+    for key in shape::UNSUPPORTED {
+        writeln!(text, "| `{key}` | no |").unwrap();
+    }
+    text += "\n| tool type | support |\n|---|---|\n";
+    for kind in crate::builtin::kinds().chain(["api", "mcp", "delegate", "custom"]) {
+        writeln!(text, "| `{kind}` | yes |").unwrap();
+    }
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../docs/reference/plugin-systems.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let begin = "<!-- generated: initrunner -->\n";
+    let (before, rest) = page.split_once(begin).expect("the mark");
+    let (_, after) = rest.split_once("<!-- end -->").expect("the end");
+    let wanted = format!("{before}{begin}\n{text}\n<!-- end -->{after}");
+    #[expect(clippy::disallowed_methods, reason = "the one switch of this test")]
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, &wanted).unwrap();
+    } else {
+        assert!(page == wanted, "run `UPDATE=1 cargo test -p initrunner reference`");
+    }
+}

@@ -150,3 +150,17 @@ fn fifos_in_place_of_executables_are_reported() {
         assert!(words.contains(name) && words.contains("not a regular file"), "{words}");
     }
 }
+
+#[test]
+fn reference_lists_the_support_of_every_hook() {
+    let mut text = String::from("| hook | support | reason |\n|---|---|---|\n");
+    for point in &point::POINTS {
+        let (support, reason) = match point.standing {
+            point::Standing::Asked(..) => ("yes", ""),
+            point::Standing::Told(_, why) => ("partly", why),
+            point::Standing::Absent(why) => ("no", why),
+        };
+        text += &format!("| `{}` | {support} | {reason} |\n", point.name);
+    }
+    crate::tests::fixture::check_reference("plugin-systems.md", "chibi", &text);
+}

@@ -11,8 +11,8 @@ use crate::hidden;
 use crate::problem::Problem;
 
 /// Keys that plugins' agents may not have a say in.
-const REFUSED: [&str; 3] = ["hooks", "mcpServers", "permissionMode"];
-const IGNORED: [&str; 7] =
+pub(super) const REFUSED: [&str; 3] = ["hooks", "mcpServers", "permissionMode"];
+pub(super) const IGNORED: [&str; 7] =
     ["hooks", "mcpServers", "memory", "background", "effort", "isolation", "initialPrompt"];
 const FILES: usize = 2000;
 

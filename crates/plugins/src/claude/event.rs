@@ -25,7 +25,7 @@ pub(crate) enum Event {
     SubagentStop,
 }
 
-const TABLE: [(&str, Event, Moment); 17] = [
+pub(super) const TABLE: [(&str, Event, Moment); 17] = [
     ("SessionStart", Event::SessionStart, Moment::Notification),
     ("SessionEnd", Event::SessionEnd, Moment::Notification),
     ("UserPromptExpansion", Event::UserPromptExpansion, Moment::BeforePrompt),
@@ -45,7 +45,7 @@ const TABLE: [(&str, Event, Moment); 17] = [
     ("SubagentStop", Event::SubagentStop, Moment::BeforeStop),
 ];
 
-const MISSING: [(&str, &str); 14] = [
+pub(super) const MISSING: [(&str, &str); 14] = [
     ("Setup", "there is no setup step"),
     ("MessageDisplay", "what is shown cannot be changed"),
     ("TaskCreated", "there are no teams"),

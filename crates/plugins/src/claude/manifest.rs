@@ -24,7 +24,7 @@ const KNOWN: Words = Words(
 );
 
 /// Parts that other programs load and this one does not, by key and by what lies in the directory.
-const UNUSED: [(&str, &str, &str); 9] = [
+pub(super) const UNUSED: [(&str, &str, &str); 9] = [
     ("workflows", "workflows", "workflows are not run"),
     ("outputStyles", "output-styles", "output styles are not used"),
     ("lspServers", ".lsp.json", "language servers are not started"),

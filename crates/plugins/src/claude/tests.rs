@@ -150,3 +150,30 @@ fn plugin_formats_are_recognized_by_file_names() {
     assert_eq!(find(&parent, Place::Global, &Directories::default()).0.len(), 1);
     assert!(claims(&parent, &Directories::default()));
 }
+
+#[test]
+fn reference_lists_the_support_of_every_part() {
+    let mut text = String::from("| hook event | support | reason |\n|---|---|---|\n");
+    for (name, ..) in event::TABLE {
+        text += &format!("| `{name}` | yes | |\n");
+    }
+    for (name, why) in event::MISSING {
+        text += &format!("| `{name}` | no | {why} |\n");
+    }
+    text += "\n| part | support | reason |\n|---|---|---|\n";
+    for part in ["commands", "agents", "skills", "hooks", "mcpServers", "userConfig"] {
+        text += &format!("| `{part}` | yes | |\n");
+    }
+    for (key, path, why) in manifest::UNUSED {
+        let part = if key.is_empty() { path } else { key };
+        text += &format!("| `{part}` | no | {why} |\n");
+    }
+    text += "\n| key of an agent | support | reason |\n|---|---|---|\n";
+    for key in agent_file::REFUSED {
+        text += &format!("| `{key}` | no | not used in the agents of a plugin |\n");
+    }
+    for key in agent_file::IGNORED {
+        text += &format!("| `{key}` | no | it has no effect |\n");
+    }
+    crate::tests::fixture::check_reference("plugin-systems.md", "claude", &text);
+}

@@ -284,3 +284,53 @@ async fn hooks_cannot_write_in_read_only_mode() {
     let accesses: Vec<Access> = rig.profiles().iter().map(|profile| profile.access).collect();
     assert_eq!(accesses, [Access::Workspace, Access::ReadOnly]);
 }
+
+#[test]
+fn reference_lists_every_event() {
+    use super::event::Event;
+    let meaning = |event: Event| match event {
+        Event::PluginInit => "A plugin starts; only for hooks of that plugin",
+        Event::PluginShutdown => "A plugin ends; only for hooks of that plugin",
+        Event::SessionStart => "A session starts",
+        Event::SessionEnd => "A session ends",
+        Event::UserPromptSubmit => "You sent a prompt",
+        Event::PreMessage => "The prompt goes to the model",
+        Event::PostMessage => "The model replied",
+        Event::PreToolUse => "A tool is about to run; permission rules were applied",
+        Event::PostToolUse => "A tool has run",
+        Event::ContextBuild => "The system prompt is built",
+        Event::PreCompact => "The history is about to be summarized",
+        Event::Error => "Something failed",
+    };
+    let changes = |event: Event| match event {
+        Event::UserPromptSubmit | Event::PreMessage => "`modified_message`",
+        Event::PostMessage => "`modified_response`",
+        Event::PreToolUse => "`modified_input`",
+        Event::PostToolUse => "`modified_output`",
+        Event::ContextBuild => "`context_injection`",
+        Event::PreCompact => "`modified_strategy`, `summary`",
+        _ => "",
+    };
+    let mut text =
+        String::from("| event | when | can block | answer can change |\n|---|---|---|---|\n");
+    for event in Event::ALL {
+        let blocks = if event.can_block() { "yes" } else { "no" };
+        let (name, when, changes) = (event.name(), meaning(event), changes(event));
+        text += &format!("| `{name}` | {when} | {blocks} | {changes} |\n");
+    }
+    text += "\n| event | fields beside the shared ones |\n|---|---|\n";
+    let shared = Event::PluginInit.fields();
+    for event in Event::ALL {
+        let own: Vec<String> = event
+            .fields()
+            .iter()
+            .filter(|it| !shared.contains(it))
+            .map(|it| format!("`{it}`"))
+            .collect();
+        text += &format!("| `{}` | {} |\n", event.name(), own.join(", "));
+    }
+    let shared: Vec<String> = shared.iter().map(|it| format!("`{it}`")).collect();
+    text +=
+        &format!("\nEvery event has these fields, as far as they apply: {}.\n", shared.join(", "));
+    crate::tests::fixture::check_reference("hooks.md", "events", &text);
+}

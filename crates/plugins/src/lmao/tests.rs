@@ -182,3 +182,18 @@ fn files_are_found_at_any_depth_except_in_other_plugins() {
     assert_eq!(find(&top.join("one"), &Directories::default())[0].name, "one");
     assert!(find(&top.join("none"), &Directories::default()).is_empty());
 }
+
+#[test]
+fn reference_lists_the_supported_hooks() {
+    let source = include_str!("../../../python-host/python/adapters/lmao/moments.py");
+    let lists = source.lines().filter(|line| line.contains(" = (\""));
+    let mut names: Vec<&str> = lists.flat_map(|line| line.split('"').skip(1).step_by(2)).collect();
+    names.retain(|name| name.contains('_') && !["file_path"].contains(name));
+    names.dedup();
+    let mut text = String::from("| hook | support |\n|---|---|\n");
+    for name in names {
+        text += &format!("| `{name}` | yes |\n");
+    }
+    text += "| all others | no |\n";
+    crate::tests::fixture::check_reference("plugin-systems.md", "lmao", &text);
+}

@@ -10,7 +10,7 @@ use crate::hidden;
 use crate::plugin::{Manifest, NetworkWish, Wishes};
 use crate::words::Words;
 
-const KEYS: Words = Words(
+pub(super) const KEYS: Words = Words(
     "name version description author license commands tools hooks skills providers rules \
      brynhild_version dependencies sandbox",
 );

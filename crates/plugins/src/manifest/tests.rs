@@ -172,3 +172,26 @@ fn style_notes_are_one_message() {
     assert_eq!(read.notes.len(), 1, "{:?}", read.notes);
     assert!(read.notes[0].what.contains("line 2: ") && read.notes[0].what.contains("line 5: "));
 }
+
+#[test]
+fn reference_lists_every_key_of_a_manifest() {
+    let meaning = |key: &str| match key {
+        "name" => "1 to 64 lower-case letters, digits and hyphens; required",
+        "version" => "text; required. A bare number is read as text, with a note",
+        "description" => "text, up to 1024 characters",
+        "author" | "license" => "text",
+        "commands" | "skills" | "rules" | "providers" => "a list of names",
+        "tools" => "a list of names, or of mappings with `type: api`",
+        "hooks" => "`true` if there is a `hooks.yaml`",
+        "brynhild_version" => {
+            "the versions it works with, such as `\">=0.1.0\"`; another one causes a warning"
+        }
+        "dependencies" => "Python packages, as `pip` writes them",
+        "sandbox" => "access that it requests: `network`, `read`, `write`, `env`, `exec`",
+        other => panic!("`{other}` needs a meaning"),
+    };
+    let rows: String =
+        fields::KEYS.into_iter().map(|key| format!("| `{key}` | {} |\n", meaning(key))).collect();
+    let table = format!("| key | meaning |\n|---|---|\n{rows}");
+    crate::tests::fixture::check_reference("manifest.md", "keys", &table);
+}

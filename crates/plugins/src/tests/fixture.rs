@@ -101,3 +101,21 @@ impl Tool for Silent {
         Ok(ToolOutput::success(""))
     }
 }
+
+/// Compares a part of a page in `docs/reference`, from `<!-- generated: MARK -->` to
+/// `<!-- end -->`, with its current text. `UPDATE=1` writes it.
+pub(crate) fn check_reference(page: &str, mark: &str, current: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference").join(page);
+    let text = fs::read_to_string(&path).unwrap();
+    let begin = format!("<!-- generated: {mark} -->\n");
+    let (before, rest) = text.split_once(&begin).expect("the mark");
+    let (_, after) = rest.split_once("<!-- end -->").expect("the end");
+    let wanted = format!("{before}{begin}\n{current}\n<!-- end -->{after}");
+    #[expect(clippy::disallowed_methods, reason = "the one switch of these tests")]
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&path, &wanted).unwrap();
+    } else {
+        let hint = "run `UPDATE=1 cargo test -p plugins reference`";
+        assert!(text == wanted, "docs/reference/{page} is stale; {hint}");
+    }
+}

@@ -72,6 +72,7 @@ impl Place {
             (r"brynhild_\d{8}_\d{6}(_[a-z0-9]+)?", "brynhild_20260301_101500"),
             (r"20\d\d-\d\d-\d\d \d\d:\d\d(:\d\d)?", "2026-03-01 10:15"),
             (r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?", "2026-03-01T10:15:00Z"),
+            (r"  20\d\d-\d\d-\d\d  ", "  2026-03-01  "),
             (r"about \d+ in / \d+ out", "about 1200 in / 45 out"),
             (r"/tmp/brynhild-\d+-\d+", "/tmp/brynhild-demo"),
             (r"\b\d+\.\d+ ?s\b", "0.1 s"),

@@ -1,5 +1,5 @@
 //! Servers of others, from npm and PyPI. They run where a directory with them is named by
-//! `BRYNHILD_MCP_SERVERS` (see docs/guides/mcp.md), and are skipped loudly elsewhere.
+//! `BRYNHILD_MCP_SERVERS` (see docs/internals/mcp-conformance.md), and are skipped loudly elsewhere.
 
 use std::io::Write;
 use std::path::PathBuf;

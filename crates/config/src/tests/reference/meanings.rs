@@ -27,11 +27,11 @@ pub(super) const MEANINGS: &[(&str, &str)] = &[
     ("models.registry.NAME.bindings.NAME.model_id", "The same, beside other keys"),
     (
         "models.registry.NAME.bindings.NAME.max_context",
-        "Tokens of context there; shown where the provider tells none",
+        "Tokens of context there; shown if the provider reports none",
     ),
     (
         "models.registry.NAME.bindings.NAME.pricing_tiers",
-        "`{input, output}`, and `cache_read` and `cache_write` where they differ from `input`, in dollars per million tokens, or a list whose first entry counts; makes the cost where the provider tells none",
+        "Prices in dollars per million tokens: `{input, output, cache_read, cache_write}`, or a list of which the first entry applies. Used if the provider reports no cost",
     ),
     ("models.registry.NAME.bindings.NAME.alternatives", "Other names there, with the same prices"),
     ("models.registry.NAME.bindings.NAME.extra.NAME", "Notes; shown by `models info`"),
@@ -40,10 +40,7 @@ pub(super) const MEANINGS: &[(&str, &str)] = &[
     ("models.registry.NAME.descriptor.size", "Shown by `models info`"),
     ("models.registry.NAME.descriptor.active_size", "Shown by `models info`"),
     ("models.registry.NAME.descriptor.architecture", "Shown by `models info`"),
-    (
-        "models.registry.NAME.descriptor.context_size",
-        "Tokens of context where nothing else tells them",
-    ),
+    ("models.registry.NAME.descriptor.context_size", "Tokens of context if nothing else is known"),
     ("models.registry.NAME.descriptor.variant", "Shown by `models info`"),
     ("models.registry.NAME.descriptor.extra.NAME", "Notes; shown by `models info`"),
     ("models.registry.NAME.aliases.NAME", "Other names by which `--model` finds it"),
