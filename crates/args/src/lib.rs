@@ -7,6 +7,7 @@ use contract::policy::Mode;
 
 mod chat;
 mod extend;
+mod guides;
 mod look;
 mod manage;
 mod mcp;
@@ -17,6 +18,7 @@ pub use extend::{
     AgentsCommand, CommandCommand, GrantArgs, HooksCommand, MarketplaceCommand, PLUGIN_KINDS,
     PluginCommand, PluginDevArgs, PluginInstallArgs, PluginNewArgs, PluginTestArgs,
 };
+pub use guides::guide;
 pub use look::{
     ApiCommand, ConfigCommand, Direction, Indexes, LogsCommand, ModelOrder, ModelsCommand,
     ToolsCommand,
@@ -38,7 +40,7 @@ pub use role::{
     disable_version_flag = true,
     disable_help_subcommand = true,
     arg_required_else_help = false,
-    after_help = "No model yet? `brynhild demo` runs a whole task with a model that is built in."
+    after_help = guides::AFTER_HELP
 )]
 pub struct Cli {
     // Without a command: the prompt and the options of `chat`.

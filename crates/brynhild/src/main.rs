@@ -27,6 +27,13 @@ fn main() -> ExitCode {
     }
     sandbox::hide_process();
     panics::install_hook();
+    if let [_, help, topic] = &words[..]
+        && help == "help"
+        && let Some(guide) = topic.to_str().and_then(args::guide)
+    {
+        let written = output::text(guide).map(|()| Exit::Done).map_err(Problem::from);
+        return written.map_or_else(|problem| report(&problem), Into::into);
+    }
     let cli = match parse(words) {
         Ok(cli) => cli,
         Err(error) => {
@@ -41,7 +48,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Parses the command line. `help COMMAND` is `COMMAND --help`.
+/// Parses the command line. `help COMMAND` is `COMMAND --help`, unless it is the topic of a guide.
 fn parse(mut words: Vec<OsString>) -> Result<Cli, clap::Error> {
     if words.get(1).is_some_and(|word| word == "help") {
         words.remove(1);

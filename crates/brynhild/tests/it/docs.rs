@@ -72,3 +72,28 @@ fn links_between_pages_resolve() {
     }
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
+
+#[test]
+fn help_prints_every_listed_guide() {
+    let project = crate::project();
+    let help = project.brynhild(&["--help"]);
+    let (_, topics) = help.stdout.rsplit_once("prints a guide:").unwrap();
+    assert!(topics.split_whitespace().count() > 10, "{topics}");
+    for topic in topics.split_whitespace() {
+        let run = project.brynhild(&["help", topic]);
+        assert!(run.success().stdout.starts_with("# "), "{topic}: {run}");
+        assert!(!run.stdout.contains("<!--"), "{topic}");
+    }
+}
+
+#[test]
+fn architecture_page_names_every_crate() {
+    let page = fs::read_to_string(repository().join("ARCHITECTURE.md")).unwrap();
+    for entry in fs::read_dir(repository().join("crates")).unwrap().map(Result::unwrap) {
+        let name = entry.file_name().into_string().unwrap();
+        assert!(page.contains(&format!("\n| `{name}` | ")), "{name} is not in the table");
+    }
+    for path in page.split('`').skip(1).step_by(2).filter(|it| it.starts_with("crates/")) {
+        assert!(repository().join(path).exists(), "{path} does not exist");
+    }
+}
