@@ -62,6 +62,8 @@ pub struct ToolHost {
     pub source: String,
     /// The place of the role's documents, if it has any.
     pub documents: Option<DocumentPlace>,
+    /// Evaluates an expression of Python. An error is for the model.
+    pub calculate: fn(&str) -> Result<String, String>,
 }
 
 impl ToolHost {

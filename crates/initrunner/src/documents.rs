@@ -3,7 +3,6 @@
 
 mod chunks;
 mod ingestion;
-mod office;
 mod sources;
 mod text;
 
@@ -18,6 +17,7 @@ use crate::role::{IngestSettings, SearchStrategy};
 use crate::store::{self, Store, StoreHome};
 
 pub use ingestion::{IngestReport, Ingestion, Refresh};
+pub use text::BinaryText;
 
 /// Hits of each kind that a hybrid search merges.
 const FUSED: usize = 50;

@@ -7,6 +7,7 @@
 
 mod arguments;
 mod bash;
+pub mod calculator;
 mod describe;
 pub mod diff;
 mod edit;

@@ -38,6 +38,7 @@ pub struct Ingestion<'a> {
     pub store: &'a DocumentStore,
     pub role_directory: &'a Path,
     pub requests: &'a dyn HttpClient,
+    pub binary_text: text::BinaryText,
     /// Says why a file may not be read.
     pub check_file: &'a (dyn Fn(&Path) -> Result<(), String> + Sync),
     /// Says why a host may not be connected to.
@@ -149,7 +150,7 @@ impl Ingestion<'_> {
             self.store.touch(name, last_modified)?;
             return Ok(None);
         }
-        let text = text::of_file(file, bytes)?;
+        let text = text::of_file(file, bytes, self.binary_text)?;
         Ok(Some((text, Stamp { content_hash, last_modified })))
     }
 

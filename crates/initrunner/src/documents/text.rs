@@ -5,7 +5,6 @@ use std::path::Path;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::office;
 use crate::html;
 
 #[rustfmt::skip]
@@ -16,12 +15,20 @@ const PLAIN: &[&str] = &[
     "yaml", "yml", "toml", "ini", "cfg", "conf", "env", "properties", "xml", "tf", "tex", "adoc",
 ];
 
+/// The text of a document in a binary format, by its extension; none if the format is not known.
+pub type BinaryText = fn(&str, &[u8]) -> Option<Result<String, String>>;
+
 /// The text of a file. An error is for the user.
-pub(super) fn of_file(path: &Path, bytes: Vec<u8>) -> Result<String, String> {
+pub(super) fn of_file(
+    path: &Path,
+    bytes: Vec<u8>,
+    binary_text: BinaryText,
+) -> Result<String, String> {
     let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    if let Some(text) = binary_text(&extension, &bytes) {
+        return text;
+    }
     match extension.as_str() {
-        "docx" => office::document(&bytes),
-        "xlsx" => office::workbook(&bytes),
         "csv" => rows(&utf8(bytes)?),
         "json" => {
             let value = serde_json::from_str::<Value>(&utf8(bytes)?);

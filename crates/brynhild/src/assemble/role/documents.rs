@@ -110,6 +110,7 @@ async fn read_documents(
         store: documents,
         role_directory: role.directory(),
         requests: &Requests(tools::requests(assembly, role)),
+        binary_text: ::documents::text,
         check_file: &|path| rules.check_file(path),
         check_host: &|host| rules.check_host(host, refresh != Refresh::Stale),
     };

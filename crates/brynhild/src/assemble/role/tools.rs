@@ -220,5 +220,6 @@ pub(super) fn tool_host(assembly: &Assembly, role: &Role, run: &RunScope) -> Too
         user: Arc::new(Questions(Terminal::new(assembly))),
         source: source(role),
         documents: documents::place(assembly, role),
+        calculate: ::tools::calculator::calculate,
     }
 }

@@ -4,8 +4,6 @@ use std::f64::consts;
 
 use num_bigint::{BigInt, Sign};
 
-use crate::python_text::float_text;
-
 /// Integers longer than this are an overflow. Python prints none of more than 4300 digits.
 const MAX_BITS: u64 = 1 << 17;
 const MAX_DIGITS: usize = 4300;
@@ -325,4 +323,19 @@ fn logarithm_of(number: &Number, log: fn(f64) -> f64, of_two: f64) -> Result<f64
     }
     let float = number.float()?;
     if float <= 0.0 { Err(DOMAIN.to_owned()) } else { Ok(log(float)) }
+}
+
+/// A number as Python's `repr()` of a float.
+fn float_text(number: f64) -> String {
+    let magnitude = number.abs();
+    if number.is_nan() || number.is_infinite() {
+        return number.to_string().to_lowercase();
+    }
+    if number == 0.0 || (1e-4..1e16).contains(&magnitude) {
+        return format!("{number:?}");
+    }
+    let text = format!("{number:e}");
+    let Some((digits, exponent)) = text.split_once('e') else { return text };
+    let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |rest| ('-', rest));
+    format!("{digits}e{sign}{exponent:0>2}")
 }
