@@ -23,6 +23,7 @@ mod script;
 mod search;
 mod shell;
 mod slack;
+mod spawn;
 mod sql;
 mod task_end;
 mod think;
@@ -45,6 +46,7 @@ use options::Options;
 pub use documents::search_documents;
 pub use memory::memory_tools;
 pub use network::Granted;
+pub use spawn::{SpawnableAgent, Start, spawn_limits, spawn_tools};
 pub use task_end::task_tools;
 
 #[cfg(test)]
@@ -136,7 +138,7 @@ pub(crate) fn kinds() -> impl Iterator<Item = &'static str> {
 /// Returns true if tools of a type keep state for one run; a role with such tools has
 /// `finish_task` too.
 pub fn has_run_state(kind: &str) -> bool {
-    ["think", "todo", "clarify"].contains(&kind)
+    ["think", "todo", "clarify", "spawn"].contains(&kind)
 }
 
 pub fn unknown_keys(entry: &ToolEntry) -> Option<String> {

@@ -93,6 +93,11 @@ impl RemoteAgent {
         Self { spec, address, speech, time, requests, context_id }
     }
 
+    /// The host that the prompt goes to.
+    pub fn host(&self) -> String {
+        http::host(&self.address.url)
+    }
+
     async fn send(
         &self,
         (method, url): (Method, Url),
@@ -236,6 +241,11 @@ impl RemoteAgent {
         Ok(task)
     }
 
+    /// Hands over a prompt and waits for the result. An error is for the model.
+    pub async fn delegate(&self, prompt: &str) -> Result<String, String> {
+        self.work(prompt, &format!("{:032x}", fastrand::u128(..))).await
+    }
+
     async fn work(&self, prompt: &str, id: &str) -> Result<String, String> {
         let name = &self.address.name;
         let deadline = Instant::now() + self.time;
@@ -294,7 +304,7 @@ impl Tool for RemoteAgent {
     }
 
     fn actions(&self, _args: &Value) -> Result<Plan, ToolError> {
-        Ok(Plan::from(vec![Action::Connect { host: http::host(&self.address.url) }]))
+        Ok(Plan::from(vec![Action::Connect { host: self.host() }]))
     }
 
     async fn run(&self, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {

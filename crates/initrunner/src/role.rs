@@ -28,7 +28,7 @@ pub(crate) use fields::Fields;
 pub use guardrails::{Guardrails, SessionBudget};
 pub(crate) use ingest_settings::{ChunkStrategy, SearchStrategy};
 pub use ingest_settings::{EmbeddingSettings, IngestSettings};
-pub use memory_settings::{Consolidation, Interval, MemorySettings};
+pub use memory_settings::{Consolidation, Interval, MemorySettings, SharedMemory};
 pub(crate) use reasoning_settings::Pattern;
 pub use reasoning_settings::ReasoningSettings;
 pub(crate) use shape::{

@@ -1,10 +1,12 @@
 //! The task of a run: its todo list and its end.
 
 mod run_scope;
+mod spawned_tasks;
 mod todo_list;
 
 pub use run_scope::RunScope;
 pub(crate) use run_scope::RunState;
+pub(crate) use spawned_tasks::{Detail, SpawnLimits};
 use todo_list::TodoList;
 
 #[derive(Default)]

@@ -11,6 +11,7 @@ mod python;
 mod reach;
 mod servers;
 mod skills;
+mod spawn;
 pub(crate) mod stores;
 mod tools;
 
@@ -523,7 +524,9 @@ impl OpenRole {
     /// What is asked at moments of its conversation.
     pub(crate) fn hooks(&self) -> Vec<Arc<dyn Hook>> {
         let recorder = self.memory.iter().map(|it| Arc::new(PromptRecorder(Arc::clone(it))) as _);
-        let own = [Arc::clone(&self.guards) as Arc<dyn Hook>, Arc::clone(&self.answer_check) as _];
+        let ends = Arc::new(spawn::EndSpawned(self.run.clone()));
+        let own =
+            [Arc::clone(&self.guards) as Arc<dyn Hook>, Arc::clone(&self.answer_check) as _, ends];
         own.into_iter().chain(recorder).collect()
     }
 

@@ -14,6 +14,7 @@ mod roles;
 mod runs;
 mod search;
 mod several_agents;
+mod spawn;
 mod text_tools;
 mod web;
 

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::settings::{SharedMemory, TeamSettings};
+use super::settings::TeamSettings;
 use super::{Composed, FlowGraph, Kind, LEAD_PROMPT, MayUse, Member};
 use crate::python_text::scalar_text;
-use crate::role::{self, COMPOSED, Fields, Finding, METADATA, NAME_RULE, Role};
+use crate::role::{self, COMPOSED, Fields, Finding, METADATA, NAME_RULE, Role, SharedMemory};
 
 /// Keys of a role that a document of several agents does not share out.
 const ROLE_ONLY: &[&str] = &[

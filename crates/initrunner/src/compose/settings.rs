@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::role::{Fields, MemorySettings, ModelSettings, Role};
+use crate::role::{Fields, ModelSettings};
 
 const USUAL_HANDOFF: usize = 4000;
 const USUAL_ROUNDS: u64 = 3;
@@ -144,32 +144,5 @@ impl Vote {
                 Self::Majority
             }
         }
-    }
-}
-
-/// One memory for all members.
-pub(super) struct SharedMemory {
-    store_path: Option<String>,
-    max_facts: Option<usize>,
-}
-
-impl SharedMemory {
-    pub(super) fn read(value: Option<&Value>, fields: &mut Fields) -> Option<Self> {
-        let keys = fields.mapping(value, "shared_memory")?;
-        let known = ["enabled", "store_path", "store_backend", "max_memories"];
-        fields.warn_unknown(keys, "shared_memory", &known);
-        let shared = Self {
-            store_path: fields.text(keys, "store_path", "shared_memory."),
-            max_facts: fields.size(keys, "shared_memory.max_memories"),
-        };
-        fields.flag(keys, "shared_memory.enabled", false).then_some(shared)
-    }
-
-    /// Has a role use this memory; one without memory gets it with the usual settings.
-    pub(super) fn give(&self, role: &mut Role, document: &str) {
-        let memory = role.memory.get_or_insert_with(MemorySettings::default);
-        let usual = || format!("memory/{document}-shared.db");
-        memory.store_path = Some(self.store_path.clone().unwrap_or_else(usual));
-        memory.max_facts = self.max_facts.or(memory.max_facts);
     }
 }

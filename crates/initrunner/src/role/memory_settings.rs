@@ -1,8 +1,10 @@
 //! The key `memory` of a role.
 
+use std::path::Path;
+
 use serde_json::{Map, Value};
 
-use super::Fields;
+use super::{Fields, Role};
 
 const KEYS: &[&str] = &[
     "store_path",
@@ -20,6 +22,8 @@ const KEYS: &[&str] = &[
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemorySettings {
     pub(crate) store_path: Option<String>,
+    /// True if the store may lie outside of InitRunner's home, as one that delegates share.
+    pub has_free_path: bool,
     pub(crate) max_sessions: usize,
     pub(crate) max_resume_messages: usize,
     pub(crate) max_events: Option<usize>,
@@ -46,6 +50,7 @@ impl Default for MemorySettings {
     fn default() -> Self {
         Self {
             store_path: None,
+            has_free_path: false,
             max_sessions: 10,
             max_resume_messages: 20,
             max_events: Some(500),
@@ -78,6 +83,7 @@ impl MemorySettings {
             limit.or(usual).filter(|_| is_enabled)
         };
         Some(Self {
+            has_free_path: false,
             max_events: limit("episodic", "max_episodes", usual.max_events),
             max_facts: limit("semantic", "max_memories", usual.max_facts),
             max_procedures: limit("procedural", "max_procedures", usual.max_procedures),
@@ -115,4 +121,54 @@ fn consolidation(memory: &Map<String, Value>, fields: &mut Fields) -> Option<Con
         max_episodes: max_episodes.unwrap_or(usual.max_episodes),
     };
     fields.flag(value, "memory.consolidation.enabled", true).then_some(consolidation)
+}
+
+/// One memory for several roles.
+#[derive(Clone, Debug)]
+pub struct SharedMemory {
+    store_path: Option<String>,
+    max_facts: Option<usize>,
+    has_free_path: bool,
+}
+
+impl SharedMemory {
+    /// Reads the key of a document; none if it is not enabled.
+    pub(crate) fn read(value: Option<&Value>, fields: &mut Fields) -> Option<Self> {
+        let keys = fields.mapping(value, "shared_memory")?;
+        let known = ["enabled", "store_path", "store_backend", "max_memories"];
+        fields.warn_unknown(keys, "shared_memory", &known);
+        let shared = Self {
+            store_path: fields.text(keys, "store_path", "shared_memory."),
+            max_facts: fields.size(keys, "shared_memory.max_memories"),
+            has_free_path: false,
+        };
+        fields.flag(keys, "shared_memory.enabled", false).then_some(shared)
+    }
+
+    /// Reads the key of a tool; the path is relative to the role's directory.
+    pub fn of_tool(entry: &Map<String, Value>, directory: &Path) -> Result<Option<Self>, String> {
+        let mut fields = Fields::default();
+        let shared = fields.mapping(entry.get("shared_memory"), "shared_memory").map(|keys| {
+            let path = fields.required_text(keys, "store_path", "shared_memory.");
+            let path = directory.join(path.unwrap_or_default());
+            Self {
+                store_path: Some(path.to_string_lossy().into_owned()),
+                max_facts: fields.size(keys, "shared_memory.max_memories"),
+                has_free_path: true,
+            }
+        });
+        match fields.findings.first() {
+            Some(finding) => Err(format!("`{}`: {}", finding.path, finding.message)),
+            None => Ok(shared),
+        }
+    }
+
+    /// Has a role use this memory; one without memory gets it with the usual settings.
+    pub fn give(&self, role: &mut Role, document: &str) {
+        let memory = role.memory.get_or_insert_with(MemorySettings::default);
+        let usual = || format!("memory/{document}-shared.db");
+        memory.store_path = Some(self.store_path.clone().unwrap_or_else(usual));
+        memory.max_facts = self.max_facts.or(memory.max_facts);
+        memory.has_free_path = self.has_free_path;
+    }
 }

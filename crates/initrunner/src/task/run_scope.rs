@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Task;
+use super::spawned_tasks::SpawnedTasks;
 
 /// The present run, shared by the tools of a role, with the task that it works on.
 #[derive(Clone, Default)]
@@ -14,6 +15,7 @@ struct Scope {
     number: AtomicU64,
     is_prolonged: AtomicBool,
     task: Numbered<Task>,
+    spawned: SpawnedTasks,
 }
 
 impl RunScope {
@@ -28,6 +30,16 @@ impl RunScope {
     pub(crate) fn prolong(&self) {
         self.0.number.fetch_add(1, Ordering::Relaxed);
         self.0.is_prolonged.store(true, Ordering::Relaxed);
+    }
+
+    /// The agents in the background; unlike other state, they last for the whole session.
+    pub(crate) fn spawned(&self) -> &SpawnedTasks {
+        &self.0.spawned
+    }
+
+    /// Ends the agents in the background.
+    pub async fn stop_spawned(&self) {
+        self.0.spawned.stop().await;
     }
 
     /// Uses the task of this run.

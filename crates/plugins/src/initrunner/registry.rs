@@ -20,7 +20,7 @@ const BUILT_IN: Words = Words(
 );
 
 /// Those of them that nothing here makes, so that a package or a file may bring them.
-const NOT_MADE: Words = Words("blackboard image_gen pdf_extract plugin spawn");
+const NOT_MADE: Words = Words("blackboard image_gen pdf_extract plugin");
 
 const MARK: &str = "@register_tool(";
 

@@ -14,7 +14,7 @@ use contract::tool::{
     Plan, Recovery, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Traits,
 };
 use initrunner::remote::{Address, RemoteAgent, Speech};
-use initrunner::role::{self, Role, ToolEntry};
+use initrunner::role::{self, Role, SharedMemory, ToolEntry};
 use plugins::dialects::api;
 use serde_json::{Value, json};
 
@@ -25,29 +25,26 @@ use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::subagents::{Agent, AgentList, Kind, Workplace};
 
-/// The keys of an entry.
-const KEYS: [&str; 6] =
-    ["agents", "mode", "max_depth", "timeout_seconds", "timeout", "shared_memory"];
-/// The keys of an agent.
+const KEYS: [&str; 5] = ["agents", "max_depth", "timeout_seconds", "timeout", "shared_memory"];
 const AGENT_KEYS: [&str; 5] = ["name", "role_file", "url", "description", "headers_env"];
 
 /// How deep conversations go one within the other, at most.
 const DEEPEST: u64 = 10;
 
-/// What an entry says.
 pub(super) struct Described {
-    agents: Vec<Agent>,
+    pub(super) agents: Vec<Agent>,
     remote: Vec<Far>,
     max_depth: u32,
     time: Duration,
-    /// What does not count.
+    shared_memory: Option<SharedMemory>,
+    /// Warnings about ignored parts.
     pub(super) notes: Vec<String>,
 }
 
 /// An agent of another program.
-struct Far {
-    name: String,
-    description: String,
+pub(super) struct Far {
+    pub(super) name: String,
+    pub(super) description: String,
     address: Address,
     speech: Speech,
 }
@@ -60,20 +57,20 @@ pub(super) fn described(
 ) -> Result<Described, String> {
     let fields = &entry.fields;
     let mut notes = Vec::new();
-    let shared = ["type", "permissions", "approval"];
+    let is_spawn = entry.kind == "spawn";
+    let own = if is_spawn { "max_concurrent" } else { "mode" };
+    let shared = ["type", "permissions", "approval", own];
     let is_known = |key: &str| KEYS.contains(&key) || shared.contains(&key);
     let unknown: Vec<&str> =
         fields.keys().map(String::as_str).filter(|key| !is_known(key)).collect();
     if !unknown.is_empty() {
-        let text = format!("Unknown keys for tool 'delegate': ['{}']", unknown.join("', '"));
+        let text = format!("Unknown keys for tool '{}': ['{}']", entry.kind, unknown.join("', '"));
         if !role.is_enveloped {
             return Err(text);
         }
         notes.push(text);
     }
-    if fields.get("shared_memory").is_some_and(|value| !value.is_null()) {
-        notes.push(String::from("`shared_memory` is not supported and does nothing here"));
-    }
+    let shared_memory = SharedMemory::of_tool(fields, role.directory())?;
     let mode = fields.get("mode").and_then(Value::as_str).unwrap_or("inline");
     let listed = fields.get("agents").and_then(Value::as_array).filter(|it| !it.is_empty());
     let listed = listed.ok_or("`agents` is missing: list at least one with `name`")?;
@@ -91,6 +88,20 @@ pub(super) fn described(
     let mut agents = Vec::new();
     let mut remote = Vec::new();
     match mode {
+        _ if is_spawn => {
+            let list = AgentList { agents: Vec::new(), problems: Vec::new() };
+            for value in listed {
+                let is_named = |key: &str| value.get(key).is_some_and(Value::is_string);
+                if is_named("url") {
+                    remote.push(far(assembly, role, value, &mut notes)?);
+                } else if is_named("role_file") {
+                    agents.push(agent(assembly, role, &list, value)?);
+                } else {
+                    let name = value.get("name").and_then(Value::as_str).unwrap_or_default();
+                    return Err(format!("Spawn agent '{name}' requires 'role_file' or 'url'"));
+                }
+            }
+        }
         "inline" => {
             let list = AgentList::find(assembly);
             for value in listed {
@@ -112,7 +123,8 @@ pub(super) fn described(
         }
     }
     let max_depth = u32::try_from(max_depth).unwrap_or(1);
-    Ok(Described { agents, remote, max_depth, time: Duration::from_secs_f64(time), notes })
+    let time = Duration::from_secs_f64(time);
+    Ok(Described { agents, remote, max_depth, time, shared_memory, notes })
 }
 
 /// One agent at an address, with the headers whose values stand in variables.
@@ -201,22 +213,34 @@ pub(super) fn open(
     (role, answering): (&Role, Option<&Arc<AnsweringModel>>),
     entry: &ToolEntry,
 ) -> Vec<Arc<dyn Tool>> {
-    let Ok(described) = described(assembly, role, entry) else { return Vec::new() };
-    let Ok(root) = assembly.root() else { return Vec::new() };
+    let Some((local, remote)) = delegates(assembly, (role, answering), entry) else {
+        return Vec::new();
+    };
+    let local = local.into_iter().map(|delegate| Arc::new(delegate) as Arc<dyn Tool>);
+    local.chain(remote.into_iter().map(|(_, agent)| Arc::new(agent) as _)).collect()
+}
+
+/// The agents of an entry: those of this program, and those of others with their descriptions.
+pub(super) fn delegates(
+    assembly: &Assembly,
+    (role, answering): (&Role, Option<&Arc<AnsweringModel>>),
+    entry: &ToolEntry,
+) -> Option<(Vec<Delegate>, Vec<((String, String), RemoteAgent)>)> {
+    let described = described(assembly, role, entry).ok()?;
+    let root = assembly.root().ok()?;
     let list = AgentList { agents: described.agents.clone(), problems: Vec::new() };
     let knowledge = Arc::new(Knowledge::default());
     let mut workplace = Workplace::new(assembly, root, (answering, knowledge), &list);
     workplace.max_depth = described.max_depth;
-    workplace.time = Some(described.time);
+    // A spawned task has a limit of its own, after which it is listed.
+    workplace.time = Some(described.time).filter(|_| entry.kind != "spawn");
+    workplace.shared_memory = described.shared_memory;
     let workplace = Arc::new(workplace);
-    let made = |agent: Agent| {
-        let tool = Delegate {
-            spec: spec((&agent.name, &agent.description), role).into(),
-            role: role.name.clone(),
-            agent,
-            workplace: Arc::clone(&workplace),
-        };
-        Arc::new(tool) as Arc<dyn Tool>
+    let made = |agent: Agent| Delegate {
+        spec: spec((&agent.name, &agent.description), role).into(),
+        role: role.name.clone(),
+        agent,
+        workplace: Arc::clone(&workplace),
     };
     let requests = Arc::new(Requests(api::settings(&assembly.plugin_env())));
     let reached = |far: Far| {
@@ -230,10 +254,10 @@ pub(super) fn open(
         let there = (far.address, far.speech);
         let agent =
             RemoteAgent::new(spec.into(), there, described.time, Arc::clone(&requests) as _);
-        Arc::new(agent) as Arc<dyn Tool>
+        ((far.name, far.description), agent)
     };
-    let remote = described.remote.into_iter().map(reached);
-    described.agents.into_iter().map(made).chain(remote).collect()
+    let local = described.agents.into_iter().map(made).collect();
+    Some((local, described.remote.into_iter().map(reached).collect()))
 }
 
 fn spec((agent, description): (&str, &str), role: &Role) -> ToolSpec {
@@ -269,18 +293,23 @@ fn spec((agent, description): (&str, &str), role: &Role) -> ToolSpec {
     }
 }
 
-struct Delegate {
+pub(super) struct Delegate {
     spec: Arc<ToolSpec>,
     /// The name of the role that delegates.
     role: String,
-    agent: Agent,
+    pub(super) agent: Agent,
     workplace: Arc<Workplace>,
 }
 
 impl Delegate {
-    async fn delegated(&self, prompt: String) -> Result<ToolOutput, ToolError> {
+    /// Has the agent work within a conversation, that of a call.
+    pub(super) async fn delegated(
+        &self,
+        parent: Option<Arc<Parent>>,
+        prompt: String,
+    ) -> Result<ToolOutput, ToolError> {
         let (most, name) = (self.workplace.max_depth, &self.agent.name);
-        let Some(parent) = Parent::current() else {
+        let Some(parent) = parent else {
             return Err(ToolError::Broken("agents need a conversation".to_owned()));
         };
         if parent.depth() >= most {
@@ -318,7 +347,7 @@ impl Tool for Delegate {
         let mut output = if prompt.trim().is_empty() {
             ToolOutput::failure("the prompt is empty")
         } else {
-            self.delegated(prompt.to_owned()).await?
+            self.delegated(Parent::current(), prompt.to_owned()).await?
         };
         output.error = output.error.map(|error| format!("[DELEGATION ERROR] {error}"));
         Ok(output)

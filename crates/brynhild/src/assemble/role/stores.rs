@@ -42,7 +42,9 @@ pub(super) fn store_home(assembly: &Assembly, role: &Role) -> Result<StoreHome, 
 /// Opens the memory of a role that has one.
 pub(crate) fn memory(assembly: &Assembly, role: &Role) -> Result<Option<MemoryStore>, String> {
     let Some(settings) = &role.memory else { return Ok(None) };
-    MemoryStore::open(settings, &role.name, &store_home(assembly, role)?).map(Some)
+    let mut home = store_home(assembly, role)?;
+    home.is_restricted &= !settings.has_free_path || came_with_project(assembly, role);
+    MemoryStore::open(settings, &role.name, &home).map(Some)
 }
 
 /// The memory of a role that is played; a warning if it cannot be used.

@@ -16,12 +16,15 @@ use plugins::rest::{Api, Settings};
 use serde_json::Value;
 
 use super::host::{Processes, Questions, Requests};
-use super::{delegate, documents, python, servers};
+use super::{delegate, documents, python, servers, spawn};
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp::terminal::Terminal;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::workers;
+
+/// Types that are not loaded with `--safe`.
+const NETWORKED: [&str; 4] = ["mcp", "api", "delegate", "spawn"];
 
 /// What an entry brings.
 #[derive(Default)]
@@ -62,7 +65,7 @@ pub(super) fn check(
         let severity = if role.is_enveloped { Severity::Warning } else { Severity::Error };
         note(severity, unknown);
     }
-    if assembly.global.safe && ["mcp", "api", "delegate"].contains(&kind) {
+    if assembly.global.safe && NETWORKED.contains(&kind) {
         note(
             Severity::Warning,
             "with `--safe` there is no network, so it is not loaded".to_owned(),
@@ -95,8 +98,13 @@ pub(super) fn check(
             }
             Err(what) => note(Severity::Error, what),
         },
-        "delegate" => match delegate::described(assembly, role, entry) {
+        "delegate" | "spawn" => match delegate::described(assembly, role, entry) {
             Ok(described) => {
+                if kind == "spawn"
+                    && let Err(what) = builtin::spawn_limits(&entry.fields)
+                {
+                    note(Severity::Error, what);
+                }
                 described.notes.into_iter().for_each(|text| note(Severity::Warning, text));
             }
             Err(what) => note(Severity::Error, what),
@@ -117,7 +125,7 @@ pub(super) async fn made(
     run: &RunScope,
 ) -> Brought {
     let kind = entry.kind.as_str();
-    let is_left = assembly.global.safe && ["mcp", "api", "delegate"].contains(&kind);
+    let is_left = assembly.global.safe && NETWORKED.contains(&kind);
     if is_left || python::is_python(assembly, role, entry) {
         return Brought::default();
     }
@@ -134,6 +142,10 @@ pub(super) async fn made(
         }
         "mcp" => servers::open(assembly, role, (place, entry)).await,
         "delegate" => delegate::open(assembly, (role, answering), entry).into(),
+        "spawn" => {
+            let tool_host = tool_host(assembly, role, run);
+            spawn::open(assembly, (role, answering), entry, &tool_host).into()
+        }
         _ => Brought::default(),
     }
 }
@@ -169,7 +181,7 @@ pub(super) fn summary(role: &Role, entry: &ToolEntry) -> String {
     let main: &[&str] = match entry.kind.as_str() {
         "csv_analysis" | "filesystem" => &["root_path"],
         "custom" => &["module", "function"],
-        "delegate" => &["agents"],
+        "delegate" | "spawn" => &["agents"],
         "email" => &["imap_host"],
         "git" => &["repo_path"],
         "http" => &["base_url"],

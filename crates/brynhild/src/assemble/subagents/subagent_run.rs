@@ -17,6 +17,7 @@ use contract::hook::Hook;
 use contract::policy::Mode;
 use contract::provider::Delivery;
 use contract::tool::{Tool, ToolError, ToolOutput, ToolSpec};
+use initrunner::role::SharedMemory;
 use plugins::claude::AgentFile;
 use python_host::Host;
 use tools::tool_search::{self, FoundTools};
@@ -42,6 +43,8 @@ pub(crate) struct Workplace {
     pub(crate) max_depth: u32,
     /// The time limit of an agent; none if only its own limits apply.
     pub(crate) time: Option<Duration>,
+    /// The memory of roles that work here; none if each has its own.
+    pub(crate) shared_memory: Option<SharedMemory>,
     global: Global,
     environment: Environment,
     root: PathBuf,
@@ -97,6 +100,7 @@ impl Workplace {
         let mut place = Self {
             max_depth: assembly.config().agents.max_depth,
             time: None,
+            shared_memory: None,
             global,
             environment: assembly.environment.clone(),
             root: root.to_owned(),
@@ -241,6 +245,9 @@ impl Workplace {
             assembly.adopt(host.clone()).await?;
         }
         role::choose(&mut assembly, path, &BTreeMap::new())?;
+        if let (Some(shared), Some(chosen)) = (&self.shared_memory, &mut assembly.role) {
+            shared.give(&mut chosen.role, name);
+        }
         let answering = Arc::new(assemble::answering_model::answering(&assembly).await?);
         let opened = role::open(&assembly, Some(&answering)).await?;
         let opened = opened.ok_or_else(|| Problem::failed("the role cannot be used"))?;
@@ -264,6 +271,7 @@ impl Workplace {
             notices: Vec::new(),
         };
         let ended = parent.converse(task).await;
+        opened.run.stop_spawned().await;
         opened.shutdown().await;
         Ok(ended?)
     }

@@ -154,6 +154,39 @@ fn late_agent_is_ended_and_its_conversation_closed() {
     assert!(last.contains("timeout_seconds (1 s)"), "{last}");
 }
 
+#[test]
+fn delegates_share_a_memory() {
+    let model = ModelServer::start([
+        Reply::calls([("delegate_to_writer", json!({"prompt": "Remember tea."}))]),
+        Reply::calls([("remember", json!({"content": "Ada drinks tea"}))]),
+        Reply::text("Noted."),
+        Reply::calls([("delegate_to_reader", json!({"prompt": "What does Ada drink?"}))]),
+        Reply::calls([("recall", json!({"query": "Ada"}))]),
+        Reply::text("Tea."),
+        Reply::text("She drinks tea."),
+    ]);
+    let project = project_with(&model);
+    let agents = json!([
+        {"name": "writer", "role_file": "writer.yaml"},
+        {"name": "reader", "role_file": "reader.yaml"},
+    ]);
+    let shared = json!({"store_path": "notes/shared.db", "max_memories": 5});
+    let entry = json!({"type": "delegate", "agents": agents, "shared_memory": shared});
+    project
+        .file("role.yaml", role("boss", &json!([entry])))
+        .file("writer.yaml", role("writer", &json!([])))
+        .file("reader.yaml", role("reader", &json!([])));
+    assert_eq!(project.brynhild(&["validate", "role.yaml"]).success().stderr, "");
+    let run = project.brynhild(&["run", "role.yaml", "-p", "x"]);
+    assert_eq!(run.success().stdout.trim(), "She drinks tea.");
+    assert!(model.chats()[5].text.contains("Ada drinks tea"), "{}", model.chats()[5].text);
+    assert!(project.path().join("notes/shared.db").is_file());
+    let entry = json!({"type": "delegate", "agents": agents, "shared_memory": {}});
+    project.file("role.yaml", role("boss", &json!([entry])));
+    let run = project.brynhild(&["validate", "role.yaml"]);
+    assert!(run.code(1).stderr.contains("`shared_memory.store_path`: it is missing"), "{run}");
+}
+
 /// The role that delegates to a server by A2A, and a model that does so once for each prompt.
 fn delegating(far: &Server, prompts: &[&str], more: &Value) -> (Project, ModelServer) {
     let calls = prompts.iter().map(|it| Reply::calls([("delegate_to_far", json!({"prompt": it}))]));

@@ -214,10 +214,10 @@ fn unimplemented_type_can_come_from_a_package_or_file() {
     let run = exec(&project, "image_gen_get", &json!({"key": "k"}));
     assert!(run.success().stdout.contains("image_gen: localhost:1 k"), "{run}");
     let site = project.home().join("site-packages");
-    install(&site, "spawn", &PLUGIN.replace("linear", "spawn"));
+    install(&site, "pdf_extract", &PLUGIN.replace("linear", "pdf_extract"));
     install(&site, "slack", &PLUGIN.replace("linear", "slack"));
     let project = project.env("PYTHONPATH", site);
-    for kind in ["spawn", "slack"] {
+    for kind in ["pdf_extract", "slack"] {
         project.file("role.yaml", role(kind, "    channel: dev\n    limit: 4\n"));
         let run = exec(&project, "send_message", &json!({"text": "hi"}));
         assert_eq!(run.success().stdout.trim(), "Sent hi to dev", "{kind}");
