@@ -32,7 +32,7 @@ fn changed_files_are_read_again_and_deleted_purged() {
         .file("docs/.hidden/x.md", "zebra")
         .file("docs/t.csv", "animal,legs\nostrich,2\n")
         .file("docs/page.html", "<html><body><p>A <b>walrus</b> swims.</p></body></html>")
-        .file("docs/paper.pdf", "%PDF-1.7")
+        .file("docs/photo.png", "PNG")
         .file("notes.txt", "The heron stands.");
     let run = project.brynhild(&["validate", "role.yaml"]);
     assert_eq!(run.success().stderr, "", "{run}");
@@ -41,7 +41,7 @@ fn changed_files_are_read_again_and_deleted_purged() {
     assert_eq!(
         ingest(&project, &[]),
         "Ingesting for reader... (5 files, 0 URLs)\nDone. 4 chunks stored. New: 4 | Updated: 0 | \
-         Skipped: 0 | Errors: 1\n  docs/paper.pdf: Unsupported file type: .pdf\n"
+         Skipped: 0 | Errors: 1\n  docs/photo.png: Unsupported file type: .png\n"
     );
     assert_eq!(
         search(&project, "zebras"),
@@ -63,6 +63,22 @@ fn changed_files_are_read_again_and_deleted_purged() {
     assert!(said.contains("New: 0 | Updated: 3 | Skipped: 0 | Errors: 1"), "{said}");
     let said = failure(&project, "search_documents", &json!({"query": "the", "source": "[x"}));
     assert!(said.starts_with("Error: source is not a glob"), "{said}");
+}
+
+#[test]
+fn text_of_pdf_files_is_found() {
+    let project = project();
+    project
+        .file("role.yaml", role(&json!({"sources": ["*.pdf"]})))
+        // Made with fpdf2: two pages in a standard font.
+        .file("harbor.pdf", include_bytes!("harbor.pdf"))
+        .file("odd.pdf", "%PDF-1.7");
+    let said = ingest(&project, &[]);
+    assert!(said.contains("New: 1 | Updated: 0 | Skipped: 0 | Errors: 1"), "{said}");
+    assert!(said.contains("odd.pdf: could not open PDF: "), "{said}");
+    let found = search(&project, "café");
+    assert!(found.contains("The harbor shop opens at nine.\nIt closes at six: café"), "{found}");
+    assert!(found.ends_with("Second page: prices in euro."), "{found}");
 }
 
 #[test]
