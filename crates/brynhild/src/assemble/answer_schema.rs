@@ -35,7 +35,6 @@ impl AnswerSchema {
         Ok(Arc::new(Self { schema, was_asked_again: AtomicBool::new(false) }))
     }
 
-    /// The prompt with the request for JSON.
     pub(crate) fn added_to(&self, prompt: &str) -> String {
         format!("{prompt}\n\nAnswer with JSON alone that fits this JSON Schema:\n{}", self.schema)
     }

@@ -56,7 +56,6 @@ pub(crate) fn confinement(assembly: &Assembly, root: &Path) -> Result<Confinemen
     Ok(Confinement::new(sandbox(assembly)?, command_profile(assembly, root)))
 }
 
-/// The access of commands.
 pub(crate) fn command_profile(assembly: &Assembly, root: &Path) -> Profile {
     let config = assembly.config();
     let has_network = config.sandbox.allow_network && assembly.mode() != Mode::ReadOnly;

@@ -127,7 +127,6 @@ fn project(run: &RunContext, root: &Path) -> (Option<ProjectFile>, Option<Fault>
     }
 }
 
-/// The hook files in use, existing or not.
 pub(crate) fn files(assembly: &Assembly, root: &Path) -> Vec<PathBuf> {
     let global = assembly.loaded.config_dir.as_ref().map(|dir| dir.join("hooks.yaml"));
     let project = assembly.has_project().then(|| root.join(trust::HOOKS));

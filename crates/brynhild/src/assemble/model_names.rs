@@ -24,7 +24,6 @@ pub(crate) fn spelled(assembly: &Assembly, named: &str, choice: &Choice) -> Stri
     binding.and_then(|binding| binding.model_id.clone()).unwrap_or_else(|| canonical.to_owned())
 }
 
-/// Resolves an alias.
 fn canonical<'a>(assembly: &'a Assembly, named: &'a str) -> &'a str {
     let models = &assembly.config().models;
     let Some(meant) = models.aliases.get(named) else { return named };

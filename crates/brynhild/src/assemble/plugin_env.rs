@@ -30,7 +30,6 @@ use crate::exit::Problem;
 use crate::output;
 
 impl Assembly {
-    /// The surroundings of plugins.
     pub(crate) fn plugin_env(&self) -> PluginEnv<'_> {
         let (plugins, terminal) = (&self.config().plugins, self.environment.terminal);
         let is_asked = terminal.stdin && terminal.stderr;

@@ -16,7 +16,6 @@ const MAX_GIT_FILE: u64 = 4096;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PromptFacts {
-    /// The limits of commands, one per line.
     limits: String,
     machine: String,
 }
@@ -30,7 +29,6 @@ impl PromptFacts {
         Self { limits: limits(assembly, root), machine }
     }
 
-    /// The facts for a model with these tools.
     pub(crate) fn told(&self, tools: &[Arc<ToolSpec>]) -> String {
         let has_shell = tools.iter().any(|spec| spec.name == "Bash");
         let limits = if has_shell { self.limits.as_str() } else { "" };

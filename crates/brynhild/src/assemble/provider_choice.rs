@@ -19,7 +19,6 @@ use crate::assemble::{raw_request_log, session_choice};
 use crate::exit::Problem;
 use crate::output;
 
-/// A provider that could answer.
 #[derive(Clone)]
 pub(crate) struct Candidate {
     pub(crate) name: String,
@@ -123,7 +122,6 @@ fn backing(assembly: &Assembly, name: &str) -> Option<Backing> {
     Some(Backing::Plugin(Arc::new(offered)))
 }
 
-/// The providers of plugins that were asked.
 fn offered(assembly: &Assembly) -> impl Iterator<Item = PluginProvider> {
     let each = assembly.known_workers().into_iter().flat_map(Workers::providers);
     each.map(|(plugin, description)| PluginProvider::new(plugin, description))

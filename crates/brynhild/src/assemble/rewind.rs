@@ -38,7 +38,6 @@ pub(crate) fn messages(store: &Store, id: &SessionId) -> Result<Vec<UserMessage>
     Ok(messages)
 }
 
-/// The id of a session, if it is saved.
 pub(crate) fn saved(id: Option<&SessionId>) -> Result<&SessionId, Problem> {
     id.ok_or_else(|| {
         Problem::misuse("this conversation is not saved, so it has no copy to go back in")

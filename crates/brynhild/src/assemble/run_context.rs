@@ -37,12 +37,10 @@ pub(crate) struct RunContext {
     pub(crate) global: Global,
     pub(crate) environment: Environment,
     pub(crate) loaded: Loaded,
-    /// The user's trust in the project's files.
     pub(crate) trust: ProjectTrust,
     /// Keys that `brynhild login` stored, by the environment variable that each stands for.
     pub(crate) stored_keys: BTreeMap<String, Secret<String>>,
     pub(crate) key_store_problem: Option<String>,
-    /// The role that answers, if one was chosen.
     pub(crate) role: Option<ChosenRole>,
     /// The agent that answers, if a file describes it.
     pub(crate) agent: Option<Arc<AgentFile>>,
@@ -102,7 +100,6 @@ impl RunContext {
         Ok(run)
     }
 
-    /// Reads everything again.
     pub(crate) fn anew(self) -> Result<Self, Problem> {
         match self.purpose {
             Purpose::Command => Self::read(self.global),
@@ -174,7 +171,6 @@ impl RunContext {
         Self::of(global, environment)
     }
 
-    /// The configuration files, readable or not.
     pub(crate) fn files(global: &Global) -> Result<Vec<LayerFile>, Problem> {
         Ok(sources(global, &Environment::read()?).0.files())
     }

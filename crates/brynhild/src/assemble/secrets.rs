@@ -46,7 +46,6 @@ impl Secrets {
         }
     }
 
-    /// A text with `[REDACTED]` in their place.
     pub(crate) fn redacted(&self, text: &str) -> String {
         let keys = self.variables.iter().chain(&self.configured).map(Secret::expose);
         keys.fold(text.to_owned(), |text, key| text.replace(key.as_str(), "[REDACTED]"))

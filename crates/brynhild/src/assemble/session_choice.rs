@@ -18,7 +18,6 @@ use crate::exit::Problem;
 use crate::output;
 use crate::panics;
 
-/// A session to write to, with its history.
 pub(crate) struct ChosenSession {
     pub(crate) id: SessionId,
     pub(crate) storage: SessionStorage,

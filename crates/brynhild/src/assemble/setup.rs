@@ -60,7 +60,6 @@ pub(crate) struct Setup {
 
 /// The parts that serve the calls of other agents.
 pub(crate) struct Offer {
-    /// Answers when work is delegated to an agent.
     pub(crate) answering: Option<Arc<AnsweringModel>>,
     pub(crate) policy: Arc<dyn Approvals>,
     pub(crate) registry: Registry,
@@ -68,7 +67,6 @@ pub(crate) struct Offer {
     pub(crate) background: BackgroundServices,
 }
 
-/// Processes and servers of a conversation.
 #[derive(Clone)]
 pub(crate) struct BackgroundServices {
     lifecycle: Lifecycle,
@@ -458,7 +456,6 @@ fn load_hook_agents(
 pub(crate) enum ToolListing {
     /// All tools: nothing of an untrusted project runs.
     List,
-    /// One tool, of a role that the user names.
     One,
 }
 

@@ -30,7 +30,6 @@ pub(crate) enum Detail {
     Lines,
 }
 
-/// The snapshots of a session that is saved.
 pub(crate) fn saved_snapshots(
     assembly: &Assembly,
     root: &Path,

@@ -14,7 +14,6 @@ use tools::web::{SearchEngine, SearchSettings, Url, WebAccess, WebClient, WebRep
 use crate::assemble::run_context::RunContext;
 use crate::output;
 
-/// A page is cut at this number of bytes.
 const PAGE_LIMIT: usize = 8 << 20;
 const TIMEOUT: Duration = Duration::from_secs(30);
 

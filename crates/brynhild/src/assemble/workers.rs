@@ -25,7 +25,6 @@ use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 use crate::output;
 
-/// The adapter of plugins of our own.
 const ADAPTER: &str = "brynhild";
 
 /// The host of Python plugins, and what it is told of each of them.
@@ -58,7 +57,6 @@ impl HostedPython {
     }
 }
 
-/// The contributions of Python plugins.
 pub(crate) struct Workers {
     python: HostedPython,
     described: Vec<Described>,
@@ -94,7 +92,6 @@ impl Workers {
         })
     }
 
-    /// Runs them.
     pub(crate) fn host(&self) -> &Host {
         &self.python.host
     }
@@ -228,7 +225,6 @@ fn settings(assembly: &Assembly) -> Result<Settings, Problem> {
     })
 }
 
-/// The arguments of a provider of a plugin.
 pub(crate) fn provider_settings(
     description: &ProviderDescription,
     instance: Option<&config::settings::Instance>,

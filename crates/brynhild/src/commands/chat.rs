@@ -39,7 +39,6 @@ use crate::output::style::Palette;
 /// Time without standard input after which a hint says that it is awaited.
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// A conversation with the services behind it.
 pub(super) struct OpenConversation {
     pub(super) conversation: Conversation,
     pub(super) answering: Arc<AnsweringModel>,
@@ -129,7 +128,6 @@ pub(crate) async fn run(assembly: &Assembly, args: &ChatArgs) -> Outcome {
     }
 }
 
-/// The view of one answer.
 fn own_view(
     assembly: &Assembly,
     args: &ChatArgs,
@@ -179,7 +177,6 @@ fn check_target(args: &ChatArgs) -> Result<(), Problem> {
 
 pub(super) struct TypedPrompt {
     pub(super) prompt: PromptSource,
-    /// The skill that the prompt activates.
     pub(super) skill: Option<Skill>,
     /// True if the prompt is the text of a typed command.
     is_command: bool,
@@ -237,7 +234,6 @@ async fn piped() -> Result<String, Problem> {
     finished.map_err(|error| Problem::failed(error.to_string()))?
 }
 
-/// The view for the output format.
 pub(crate) fn view(
     assembly: &Assembly,
     verbose: bool,

@@ -67,7 +67,6 @@ fn sandbox(assembly: &Assembly) -> Check {
     Check::broken(name, "nothing can confine a process here, so no command runs", remedy)
 }
 
-/// The keys that were found, and where.
 fn keys(assembly: &Assembly) -> Vec<Check> {
     let mut checks = Vec::new();
     if let Some(problem) = &assembly.key_store_problem {

@@ -158,7 +158,6 @@ async fn test(assembly: &Assembly, event: Event, what: Pretended<'_>) -> Outcome
     assembly.report(&data, words)
 }
 
-/// The name of an event in Claude Code.
 fn counterpart(event: &str) -> String {
     let word = |word: &str| {
         let mut letters = word.chars();

@@ -157,7 +157,6 @@ async fn talk(
     }
 }
 
-/// The exit code if leaving ends the program.
 fn exit_of(leave: &Leave) -> Option<Exit> {
     match leave {
         Leave::Quit => Some(Exit::Done),
@@ -184,7 +183,6 @@ async fn open(assembly: &Assembly) -> Result<Opened, Problem> {
 
 struct Departure {
     leave: Leave,
-    /// The session, if it can be continued.
     session: Option<String>,
 }
 

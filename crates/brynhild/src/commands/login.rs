@@ -20,9 +20,7 @@ use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
-/// The result of the setup screen.
 pub(super) enum Start {
-    /// A provider is set up.
     Ready(Box<RunContext>),
     Demo(Box<Assembly>),
     Quit,
@@ -115,7 +113,6 @@ fn variable(candidate: &Candidate) -> Result<String, Problem> {
     })
 }
 
-/// The setup screen.
 fn set_up(assembly: Assembly) -> Result<Start, Problem> {
     let candidates = provider_choice::candidates(&assembly);
     let mut offers = asynchronously(async { Ok(offers(&candidates).await) })?;
@@ -163,7 +160,6 @@ fn set_up(assembly: Assembly) -> Result<Start, Problem> {
     Ok(Start::Ready(Box::new(run.anew()?)))
 }
 
-/// The providers that can be set up here.
 async fn offers(candidates: &[Candidate]) -> Vec<Offer> {
     let answering = candidates.iter().map(|candidate| async move {
         candidate.vendor().local && provider_choice::is_answering(candidate).await
@@ -200,7 +196,6 @@ fn write_settings(run: &RunContext, settings: &[([&str; 2], Value)]) -> Result<(
     Ok(())
 }
 
-/// Asks on the terminal, line by line.
 struct Screen;
 
 impl Dialog for Screen {

@@ -85,7 +85,6 @@ fn add(run: &RunContext, args: &McpAddArgs) -> Outcome {
     report_added(run, &[&args.name], &path, args.scope)
 }
 
-/// The sandbox grants of the flags.
 fn grants(run: &RunContext, args: &McpAddArgs) -> Value {
     // A shell does not expand `~` in quotes.
     let home = run.environment.home.as_deref();
@@ -366,7 +365,6 @@ fn import(run: &RunContext, file: &Path, scope: McpScope, is_unpinned: bool) -> 
     report_added(run, &names.iter().map(String::as_str).collect::<Vec<_>>(), &path, scope)
 }
 
-/// An address at which tools are served.
 struct HttpEndpoint {
     address: SocketAddr,
     /// The token that clients must send.
@@ -418,7 +416,6 @@ async fn serve_tools(assembly: &Assembly, http: Option<HttpEndpoint>) -> Outcome
     served
 }
 
-/// Parses `NAME=VALUE` arguments.
 fn pairs(words: &[String]) -> Result<BTreeMap<String, String>, Problem> {
     words
         .iter()
@@ -434,7 +431,6 @@ fn pairs(words: &[String]) -> Result<BTreeMap<String, String>, Problem> {
         .collect()
 }
 
-/// The secret in an environment variable.
 fn token(run: &RunContext, name: Option<&str>) -> Result<Option<Secret<String>>, Problem> {
     let Some(name) = name else { return Ok(None) };
     let value = run.environment.variable(name);

@@ -14,7 +14,6 @@ use crate::assemble::named_file;
 use crate::assemble::role;
 use crate::exit::{Exit, Outcome, Problem};
 
-/// Characters of a memory in a list.
 const SHOWN_CHARS: usize = 100;
 
 pub(crate) async fn run(assembly: &Assembly, command: &MemoryCommand) -> Outcome {

@@ -127,7 +127,6 @@ pub(super) fn start_new(run: &mut RunContext) {
 
 enum Next {
     End,
-    /// A provider and its model.
     Model {
         model: (String, String),
         session: Option<String>,

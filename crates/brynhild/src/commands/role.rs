@@ -41,7 +41,6 @@ pub(crate) fn words(args: &RunArgs, global: &Global) -> (PathBuf, Vec<String>) {
     (role, prompt)
 }
 
-/// The values of `--var NAME=VALUE`.
 pub(crate) fn given(args: &RunArgs) -> Result<BTreeMap<String, String>, Problem> {
     let pair = |text: &String| {
         let (name, value) = text.split_once('=').ok_or_else(|| {
@@ -114,7 +113,6 @@ pub(super) async fn play(
     Ok(result.exit)
 }
 
-/// Prints the result of a role as one object.
 pub(super) fn print(
     verdict: &Verdict,
     role: &OpenRole,

@@ -169,7 +169,6 @@ fn records(store: &Store) -> Result<Vec<Record>, Problem> {
     Ok(records)
 }
 
-/// The settings that trust would let through.
 fn held_back(run: &RunContext, root: &Path) -> Vec<String> {
     match RunContext::untrusted_at(run.global.clone(), root) {
         Ok(there) => there.loaded.untrusted.into_iter().map(|held| held.setting).collect(),

@@ -123,7 +123,6 @@ pub(crate) enum Control {
     /// Without a name, asks for the list.
     Theme(Option<String>),
     Resume(String),
-    /// Start a new session.
     Fresh,
     /// Continue in a copy of the session that ends before a message.
     Rewind {
@@ -182,7 +181,6 @@ impl Control {
     }
 }
 
-/// The conversation that a line is typed into.
 pub(crate) struct Facts<'a> {
     pub(crate) tools: &'a [std::sync::Arc<ToolSpec>],
     pub(crate) usage: &'a Usage,
@@ -226,7 +224,6 @@ impl Offer {
         }
     }
 
-    /// The text of a command with its arguments.
     pub(crate) fn rendered(&self, run: &RunContext, name: &str, words: &str) -> Option<String> {
         let command = self.table.find(name)?;
         if let Some(line) = &command.run {
@@ -312,7 +309,6 @@ pub(crate) async fn expand<'a>(
     }
 }
 
-/// Lists the rules, or revokes some.
 fn permissions(run: &RunContext, words: &str, facts: &Facts<'_>) -> Result<String, Problem> {
     match words.split_once(char::is_whitespace).unwrap_or((words, "")) {
         ("", _) => shown::permissions(run, facts),
@@ -472,11 +468,7 @@ fn skill(assembly: &Assembly, rest: &str) -> Result<Expansion, Problem> {
 
 pub(crate) enum Once {
     AsIs,
-    Prompt {
-        text: String,
-        skill: Option<Skill>,
-    },
-    /// It was a command, which has run.
+    Prompt { text: String, skill: Option<Skill> },
     Done,
 }
 

@@ -46,7 +46,6 @@ pub(crate) use store::InterfaceStore;
 pub(crate) struct ConversationHost<'a> {
     pub(crate) requests: Arc<Requests>,
     pub(crate) log: Option<BackgroundLog>,
-    /// The events of a session without a log.
     pub(crate) unsaved: RefCell<Option<Vec<Event>>>,
     pub(crate) inquiries: &'a Inquiries,
     pub(crate) order: RequestOrder,
@@ -249,7 +248,6 @@ impl Requests {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The assembly after the last reload.
     async fn present_assembly(&self) -> Arc<Assembly> {
         self.watch.present().await.assembly.unwrap_or_else(|| Arc::clone(&self.assembly))
     }

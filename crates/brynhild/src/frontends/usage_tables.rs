@@ -142,7 +142,6 @@ pub(crate) fn conversation(session: &SessionFigures) -> String {
 /// A table with rows and columns swapped, for narrow terminals. If it is still too wide, each row
 /// is a table.
 pub(crate) fn upright(table: &[Vec<String>]) -> String {
-    /// The room in a terminal of 40 columns.
     const NARROW: usize = 36;
     let Some((heading, rows)) = table.split_first() else { return String::new() };
     let turned = |rows: &[Vec<String>]| -> Vec<Vec<String>> {

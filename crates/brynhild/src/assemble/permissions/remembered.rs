@@ -134,7 +134,6 @@ impl RememberedRules {
         (rules, problems)
     }
 
-    /// Adds the approvals of the project `root`.
     pub(crate) fn add(
         &self,
         memories: Vec<Memory>,

@@ -26,7 +26,6 @@ use crate::output::status_line::{self, StatusLinePause};
 
 /// A prompt is complete when nothing follows for so long.
 const PROMPT_PAUSE: Duration = Duration::from_millis(50);
-/// Characters at the end of a prompt.
 const PROMPT_ENDS: &[u8] = b"?:])>";
 /// Ends the input of a process that reads from a terminal.
 const END_OF_INPUT: &str = "\x04";

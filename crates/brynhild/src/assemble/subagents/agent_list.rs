@@ -10,7 +10,6 @@ use plugins::problem::Problem as Fault;
 
 use crate::assemble::assembly::Assembly;
 
-/// The agent without instructions of its own.
 pub(crate) const PLAIN: &str = "general-purpose";
 
 #[derive(Clone, Debug)]

@@ -61,7 +61,6 @@ struct Model {
     settings: Settings,
 }
 
-/// An agent's file, applied to a conversation.
 pub(crate) struct Persona {
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     pub(crate) guard: Option<Arc<dyn Hook>>,

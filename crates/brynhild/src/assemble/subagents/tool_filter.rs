@@ -18,7 +18,6 @@ pub(super) struct Narrowed {
     pub(super) guard: Option<Arc<dyn Hook>>,
     /// Tools that the file names, which need no search.
     pub(super) named: BTreeSet<String>,
-    /// Names in the file that no tool has.
     pub(super) missing: Vec<String>,
 }
 

@@ -28,7 +28,6 @@ fn address(assembly: &Assembly, name: &str) -> Result<Address, Problem> {
     }
 }
 
-/// Signs in, with a browser or without.
 pub(super) async fn login(assembly: &Assembly, args: &McpLoginArgs) -> Outcome {
     let name = &args.name;
     let address = address(assembly, name)?;
@@ -84,7 +83,6 @@ fn key(run: &RunContext, file: &Path) -> Result<SigningKey, Problem> {
     SigningKey::from_pem(&text).map_err(|failure| wrong(failure.with_hint()))
 }
 
-/// The identity provider that the flags name.
 fn identity_provider(
     run: &RunContext,
     args: &McpLoginArgs,

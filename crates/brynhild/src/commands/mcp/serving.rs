@@ -36,7 +36,6 @@ use crate::output;
 use crate::output::question::about;
 use crate::output::style::Palette;
 
-/// Opens the conversations of calls.
 pub(crate) struct ServingHost {
     /// The conversation of a call, without its hooks and session.
     aside: SideConversation,

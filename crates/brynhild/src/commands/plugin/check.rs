@@ -59,7 +59,6 @@ fn of_own(validation: Validation) -> Compatibility {
     }
 }
 
-/// The parts that a manifest declares.
 fn parts(manifest: &Manifest) -> Vec<String> {
     let lists = [
         ("tools", &manifest.tools),

@@ -73,11 +73,9 @@ struct TestRun<'a> {
     assembly: &'a Assembly,
     root: &'a Path,
     results: Vec<TestResult>,
-    /// The signal that ended the run.
     stop: Option<Exit>,
 }
 
-/// Failures and warnings of one test.
 type Findings = (Vec<String>, Vec<String>);
 
 impl TestRun<'_> {
@@ -303,7 +301,6 @@ async fn role_findings(stage: &Assembly, file: &Path) -> Result<Findings, Proble
     Ok(if is_valid { (Vec::new(), findings) } else { (findings, Vec::new()) })
 }
 
-/// A view that collects the events.
 #[derive(Default)]
 pub(super) struct Recording {
     events: Vec<Event>,

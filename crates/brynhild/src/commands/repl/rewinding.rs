@@ -35,7 +35,6 @@ impl Talk<'_> {
         Ok(Step::Leave(Next::Session(copy.map(|copy| copy.to_string()))))
     }
 
-    /// Continues in a copy of the session.
     pub(super) fn fork(
         &self,
         session: &Session<'_>,

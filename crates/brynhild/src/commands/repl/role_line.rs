@@ -5,7 +5,6 @@ use std::path::Path;
 
 use crate::exit::Problem;
 
-/// The largest attachment in bytes.
 const MAX_ATTACHMENT_BYTES: u64 = 256 << 10;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -33,12 +32,10 @@ impl<'a> RoleLine<'a> {
     }
 }
 
-/// Files that are sent with the next prompt.
 #[derive(Default)]
 pub(super) struct Attachments(Vec<(String, String)>);
 
 impl Attachments {
-    /// Reads a file that the user named.
     pub(super) fn add(&mut self, cwd: &Path, name: &str) -> Result<String, Problem> {
         if name.is_empty() {
             return Err(Problem::misuse("no file was named").hint("`/attach PATH`"));
@@ -62,7 +59,6 @@ impl Attachments {
         Ok(format!("{name} goes along with the next prompt."))
     }
 
-    /// The names of the attached files.
     pub(super) fn describe(&self) -> String {
         if self.0.is_empty() {
             return "No file goes along with the next prompt.".to_owned();

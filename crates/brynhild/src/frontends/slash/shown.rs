@@ -24,7 +24,6 @@ use crate::output::table;
 
 const SESSIONS: usize = 10;
 
-/// The first sentence of a description.
 pub(crate) fn sentence(text: &str) -> String {
     const LONGEST: usize = 200;
     let line = text.trim().lines().next().unwrap_or_default();
@@ -97,14 +96,12 @@ pub(super) fn permissions(run: &RunContext, facts: &Facts<'_>) -> Result<String,
     Ok(text)
 }
 
-/// The usage of a saved conversation.
 pub(super) fn took(assembly: &Assembly, id: &SessionId) -> Option<String> {
     let mut figures = [assembly.store().ok()?.figures_of(id).ok()?];
     pricing::complete(assembly, &mut figures);
     Some(usage_tables::conversation(&figures[0]))
 }
 
-/// The usage of an unsaved conversation.
 pub(super) fn cost(usage: &Usage) -> String {
     let more = if usage.unpriced { " + unknown" } else { "" };
     let known = |it| format!("${it:.4}{more}");

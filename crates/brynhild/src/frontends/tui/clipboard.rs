@@ -14,7 +14,6 @@ pub(super) fn put(run: &RunContext, text: &str) {
 
 type CopyProgram = (&'static str, &'static [&'static str]);
 
-/// The programs to try, best first.
 fn copy_programs(environment: &Environment) -> &'static [CopyProgram] {
     let has = |name: &str| environment.variable(name).is_some_and(|value| !value.is_empty());
     if has("TMUX") {

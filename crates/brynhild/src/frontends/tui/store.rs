@@ -53,7 +53,6 @@ impl InterfaceStore {
         self.directory.as_ref().map(|directory| directory.join(name))
     }
 
-    /// The prompts, newest last.
     pub(crate) fn history(&self) -> Vec<String> {
         let end = |path: PathBuf| private::read_end(&path, private::SIZE_LIMIT).ok();
         let bytes = self.path("history.jsonl").and_then(end).unwrap_or_default();
