@@ -9,6 +9,7 @@ mod delegation;
 mod documents;
 mod email;
 mod evals;
+mod flows;
 mod memory;
 mod roles;
 mod runs;

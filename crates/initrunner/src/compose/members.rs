@@ -8,7 +8,9 @@ use serde_json::{Map, Value};
 use super::settings::TeamSettings;
 use super::{Composed, FlowGraph, Kind, LEAD_PROMPT, MayUse, Member};
 use crate::python_text::scalar_text;
-use crate::role::{self, COMPOSED, Fields, Finding, METADATA, NAME_RULE, Role, SharedMemory};
+use crate::role::{
+    self, COMPOSED, Fields, Finding, IngestSettings, METADATA, NAME_RULE, Role, SharedMemory,
+};
 
 /// Keys of a role that a document of several agents does not share out.
 const ROLE_ONLY: &[&str] = &[
@@ -90,6 +92,11 @@ impl Reader<'_> {
                 shared.give(&mut member.role, &lead.name);
             }
         }
+        if let Some(documents) = self.shared_documents(&lead.name) {
+            for member in &mut members {
+                member.role.ingest.get_or_insert_with(|| documents.clone());
+            }
+        }
         let (name, description) = (lead.name.clone(), lead.description.clone());
         (members.len() == children.len()).then_some(Composed {
             name,
@@ -98,6 +105,27 @@ impl Reader<'_> {
             kind,
             lead,
         })
+    }
+
+    /// One store of documents for all members without their own; none if it is not enabled.
+    fn shared_documents(&mut self, name: &str) -> Option<IngestSettings> {
+        let value = self.document.get("shared_documents");
+        let mut keys = self.fields.mapping(value, "shared_documents")?.clone();
+        if !self.fields.flag(&keys, "shared_documents.enabled", false) {
+            return None;
+        }
+        keys.remove("enabled");
+        let mut fields = Fields::default();
+        let security = self.document.get("security");
+        let settings = IngestSettings::read(Some(&keys.into()), security, &mut fields);
+        self.fields.findings.extend(fields.findings.into_iter().map(|finding| Finding {
+            path: finding.path.replacen("ingest", "shared_documents", 1),
+            ..finding
+        }));
+        let mut settings = settings?;
+        settings.directory = self.file.parent().map(Path::to_owned);
+        settings.store_path.get_or_insert_with(|| format!("stores/{name}-shared.db"));
+        Some(settings)
     }
 
     /// Reads the keys of the document itself, as the role that has its model and no tools.
@@ -197,9 +225,6 @@ impl Reader<'_> {
             } else {
                 errors.push((String::from("durability"), "only a flow with 'then' has it"));
             }
-        }
-        if self.document.get("shared_documents").is_some_and(|it| it["enabled"] != false) {
-            self.fields.warning("shared_documents", "it is not supported and does nothing here");
         }
         if matches!(shape, Shape::Group) {
             let shared =

@@ -1,5 +1,7 @@
 //! The key `ingest` of a role.
 
+use std::path::PathBuf;
+
 use globset::Glob;
 use serde_json::{Map, Value};
 
@@ -20,6 +22,8 @@ pub struct IngestSettings {
     pub(crate) chunk_size: usize,
     pub(crate) chunk_overlap: usize,
     pub(crate) store_path: Option<String>,
+    /// The directory that sources are relative to; that of the role if none is set.
+    pub directory: Option<PathBuf>,
     pub embeddings: Option<EmbeddingSettings>,
     pub(crate) search: SearchStrategy,
     pub(crate) max_file_mb: usize,
@@ -118,6 +122,7 @@ impl IngestSettings {
             chunk_size,
             chunk_overlap,
             store_path: fields.text(ingest, "store_path", "ingest."),
+            directory: None,
             embeddings: embeddings(ingest, fields),
             search,
         })

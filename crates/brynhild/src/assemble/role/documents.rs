@@ -106,9 +106,10 @@ async fn read_documents(
     refresh: Refresh,
 ) -> Result<IngestReport, String> {
     let rules = Rules::new(assembly, role)?;
+    let directory = role.ingest.as_ref().and_then(|ingest| ingest.directory.as_deref());
     let ingestion = Ingestion {
         store: documents,
-        role_directory: role.directory(),
+        role_directory: directory.unwrap_or(role.directory()),
         requests: &Requests(tools::requests(assembly, role)),
         binary_text: ::documents::text,
         check_file: &|path| rules.check_file(path),
