@@ -123,6 +123,10 @@ impl Turn<'_> {
         let words = draft.reply.text();
         let calls = round::keep(context, journal, draft).await?;
         if calls.is_empty() {
+            // A hook may refuse the last reply, too.
+            if let Some(halt) = context.hooks.take_halt() {
+                return Ok(Some(halt));
+            }
             let outcome = self.without_calls(journal, (said, &words), stop_reason).await?;
             let outcome = self.ended(journal, outcome, &words).await?;
             if outcome.is_some() {

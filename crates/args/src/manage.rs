@@ -213,6 +213,12 @@ pub enum AuditCommand {
     Verify,
     /// Export recorded role runs, newest first
     Export(AuditExportArgs),
+    /// List refused prompts and answers of roles, newest first
+    SecurityEvents {
+        /// The largest number of events
+        #[arg(long, value_name = "N", default_value_t = 100)]
+        limit: usize,
+    },
     /// Remove old role runs
     Prune {
         /// Minimum age in days

@@ -27,7 +27,10 @@ CREATE TABLE IF NOT EXISTS audit_log (
 CREATE TABLE IF NOT EXISTS pending_approvals (
     run_id TEXT, tool_call_id TEXT, tool_name TEXT, agent_name TEXT, role_path TEXT,
     arguments_json TEXT, variables_json TEXT, created_at TEXT, resolved_at TEXT, resolved_by TEXT, decision TEXT,
-    PRIMARY KEY (run_id, tool_call_id));";
+    PRIMARY KEY (run_id, tool_call_id));
+CREATE TABLE IF NOT EXISTS security_events (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, timestamp TEXT NOT NULL, event_type TEXT NOT NULL,
+    agent_name TEXT NOT NULL, details TEXT NOT NULL);";
 
 /// The columns of a run that its hash covers.
 const COLUMNS: [&str; 22] = [
@@ -198,6 +201,26 @@ impl AuditStore {
         let age = jiff::SignedDuration::from_hours(24 * i64::from(days));
         let before = time_text(jiff::Timestamp::now().saturating_sub(age).unwrap_or_default());
         self.with(|it| it.execute("DELETE FROM audit_log WHERE timestamp < ?1", [&before]))
+    }
+
+    pub fn add_security_event(
+        &self,
+        event_type: &str,
+        agent: &str,
+        details: &str,
+    ) -> Result<(), String> {
+        let insert = "INSERT INTO security_events (timestamp, event_type, agent_name, details) \
+                      VALUES (?, ?, ?, ?)";
+        self.with(|it| it.execute(insert, [&now(), event_type, agent, details]).map(drop))
+    }
+
+    /// The refused prompts and answers, newest first: time, type, agent and reason.
+    pub fn security_events(&self, limit: usize) -> Result<Vec<[String; 4]>, String> {
+        let select = "SELECT timestamp, event_type, agent_name, details FROM security_events \
+                      ORDER BY id DESC LIMIT ?";
+        let event = |row: &Row<'_>| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?]);
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.with(|it| it.prepare(select)?.query_map([limit], event)?.collect())
     }
 
     pub fn add_pending(&self, calls: &[PendingCall]) -> Result<(), String> {

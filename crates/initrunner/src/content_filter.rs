@@ -1,5 +1,7 @@
 //! Applies a role's rules on texts to prompts, to answers and to the record of runs.
 
+use std::borrow::Cow;
+
 use fancy_regex::Regex;
 use serde_json::Value;
 
@@ -80,9 +82,10 @@ impl ContentFilter {
 
 /// Reads the answer of a classifier. One that cannot be read refuses.
 pub fn classified(answer: &str) -> Result<(), String> {
-    let inner = answer.find('{').zip(answer.rfind('}')).and_then(|(start, end)| {
-        serde_json::from_str::<Value>(answer.get(start..=end)?).ok()
-    });
+    let inner = answer
+        .find('{')
+        .zip(answer.rfind('}'))
+        .and_then(|(start, end)| serde_json::from_str::<Value>(answer.get(start..=end)?).ok());
     let Some(verdict) = inner else {
         return Err(String::from("Input refused: the classifier gave no verdict"));
     };
@@ -106,7 +109,7 @@ fn matching<'a>(patterns: &'a [(String, Regex)], text: &str) -> Option<&'a str> 
 /// A text with replaced matches; nothing but the replacement if a pattern takes too long.
 fn replaced(patterns: &[(String, Regex)], text: &str, by: &str) -> String {
     patterns.iter().fold(text.to_owned(), |text, (_, regex)| {
-        regex.try_replacen(&text, 0, by).map_or_else(|_| by.to_owned(), |it| it.into_owned())
+        regex.try_replacen(&text, 0, by).map_or_else(|_| by.to_owned(), Cow::into_owned)
     })
 }
 

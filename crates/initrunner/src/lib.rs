@@ -6,6 +6,7 @@ pub mod autonomy;
 pub mod builtin;
 pub mod compose;
 mod composed_run;
+pub mod content_filter;
 pub mod documents;
 pub mod embeddings;
 pub mod evals;

@@ -3,6 +3,7 @@
 //! and `spec`. What is not supported is told by name.
 
 mod autonomy_settings;
+mod content_settings;
 mod fields;
 mod guardrails;
 mod import_rules;
@@ -24,6 +25,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub use autonomy_settings::AutonomySettings;
+pub use content_settings::ContentSettings;
+pub(crate) use content_settings::compile;
 pub(crate) use fields::Fields;
 pub use guardrails::{Guardrails, SessionBudget};
 pub(crate) use ingest_settings::{ChunkStrategy, SearchStrategy};
@@ -71,6 +74,8 @@ pub struct Role {
     pub imports: Value,
     pub memory: Option<MemorySettings>,
     pub ingest: Option<IngestSettings>,
+    /// Rules on prompts and answers, if it has any.
+    pub content: Option<ContentSettings>,
     /// True if its stores may lie outside of InitRunner's home (`restrict_db_paths: false`).
     pub has_free_store_paths: bool,
     /// True if it stands in an envelope, which ignores keys that it does not know.

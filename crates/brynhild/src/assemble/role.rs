@@ -1,6 +1,7 @@
 //! The role that a run plays: its file, its words for the model, its tools and its limits.
 
 pub(crate) mod answer;
+mod content;
 mod delegate;
 pub(crate) mod documents;
 mod dotenv;
@@ -43,6 +44,7 @@ use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 use crate::output;
 use answer::AnswerCheck;
+use content::ContentGuard;
 use python::{Depth, Loaded};
 use reach::came_with_project;
 use stores::PromptRecorder;
@@ -61,7 +63,6 @@ pub(crate) struct ChosenRole {
     pub(crate) trigger_type: Option<&'static str>,
 }
 
-/// A role that is ready to be played.
 pub(crate) struct OpenRole {
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     pub(crate) system: String,
@@ -74,6 +75,7 @@ pub(crate) struct OpenRole {
     added: Vec<String>,
     answer_check: Arc<AnswerCheck>,
     guards: Arc<RoleGuards>,
+    content: Option<Arc<ContentGuard>>,
     memory: Option<Arc<MemoryStore>>,
     servers: Vec<Arc<Servers>>,
     temperature: Option<f64>,
@@ -118,7 +120,6 @@ fn not_located(what: String) -> Problem {
     Problem::misuse(what).hint("name a file, or a directory with `agent.yaml` or `role.yaml`")
 }
 
-/// The findings about a role's skills, schema and tools.
 pub(crate) fn check(assembly: &Assembly, role: &Role) -> Vec<Finding> {
     let mut findings = Vec::new();
     let skills = skills::named(assembly, role, &mut findings);
@@ -154,7 +155,6 @@ pub(crate) fn named(run: &RunContext, name: &str) -> Result<PathBuf, Problem> {
     })
 }
 
-/// A role without errors, and the warnings about it.
 fn sound(assembly: &Assembly, path: &Path) -> Result<(Role, Vec<Finding>), Problem> {
     let (file, reading) = examine(assembly, path)?;
     let errors: Vec<String> = reading.errors().map(words).collect();
@@ -165,7 +165,6 @@ fn sound(assembly: &Assembly, path: &Path) -> Result<(Role, Vec<Finding>), Probl
     Err(Problem::misuse(text).hint("`brynhild validate` shows all problems"))
 }
 
-/// Reads a role that has no errors.
 pub(crate) fn valid(assembly: &Assembly, path: &Path) -> Result<Role, Problem> {
     sound(assembly, path).map(|(role, _)| role)
 }
@@ -274,9 +273,17 @@ impl ChosenRole {
         &self.role.name
     }
 
+    /// The trigger of an autonomous run in the record of runs.
+    pub(crate) const AUTONOMOUS: &str = "autonomous";
+
+    pub(crate) fn set_autonomous(&mut self, is_autonomous: bool) {
+        self.role.is_autonomous = is_autonomous;
+        self.trigger_type = is_autonomous.then_some(Self::AUTONOMOUS);
+    }
+
     /// Has it run as the flags of `run` say, whose limits replace its own.
     pub(crate) fn set_run(&mut self, args: &RunArgs) {
-        self.role.is_autonomous = args.autonomous;
+        self.set_autonomous(args.autonomous);
         let limits = &mut self.role.guardrails;
         limits.iterations = args.max_iterations.unwrap_or(limits.iterations);
         let tokens =
@@ -288,12 +295,10 @@ impl ChosenRole {
         self.output.is_some()
     }
 
-    /// What it may cost.
     pub(crate) fn cost_limit(&self) -> Option<f64> {
         self.role.guardrails.cost
     }
 
-    /// Its limit of calls.
     fn allowance(&self) -> Arc<Allowance> {
         Arc::new(Allowance::new(self.role.guardrails.tool_calls))
     }
@@ -310,7 +315,6 @@ impl ChosenRole {
     }
 }
 
-/// Finding and place in one line.
 pub(crate) fn words(finding: &Finding) -> String {
     if finding.path.is_empty() {
         return finding.message.clone();
@@ -359,7 +363,6 @@ pub(crate) async fn ask_python(
     Ok(lines)
 }
 
-/// The entries of a role and of its skills, in the order of their places.
 fn entries<'a>(role: &'a Role, skills: &'a [RoleSkill]) -> Vec<&'a ToolEntry> {
     role.tools.iter().chain(skills.iter().flat_map(|skill| &skill.tools)).collect()
 }
@@ -392,7 +395,6 @@ pub(crate) async fn rehearse(assembly: &Assembly) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Opens the chosen role, if there is one. `answering` is the model that answers.
 pub(crate) async fn open(
     assembly: &Assembly,
     answering: Option<&Arc<AnsweringModel>>,
@@ -427,7 +429,6 @@ pub(crate) async fn look(assembly: &Assembly) -> Result<Option<Arc<OpenRole>>, P
     Ok(Some(looked_at))
 }
 
-/// Why the Python behind a role's tools is left alone.
 fn not_loaded(role: &Role) -> String {
     format!(
         "what runs behind its tools was not started, only looked at: {} is in a project that you \
@@ -503,6 +504,7 @@ async fn opened(
         run: run.clone(),
         is_autonomous: role.is_autonomous,
         guards: Arc::new(guards),
+        content: ContentGuard::new(assembly, role, answering),
         memory,
         allowance: Arc::clone(allowance),
         files: chosen.files(python),
@@ -527,25 +529,22 @@ impl OpenRole {
         let ends = Arc::new(spawn::EndSpawned(self.run.clone()));
         let own =
             [Arc::clone(&self.guards) as Arc<dyn Hook>, Arc::clone(&self.answer_check) as _, ends];
-        own.into_iter().chain(recorder).collect()
+        let content = self.content.iter().map(|it| Arc::clone(it) as _);
+        content.chain(own).chain(recorder).collect()
     }
 
-    /// The guards of its tools.
     pub(crate) fn guards(&self) -> Arc<RoleGuards> {
         Arc::clone(&self.guards)
     }
 
-    /// The values of its variables.
     pub(crate) fn given(&self) -> &BTreeMap<String, String> {
         &self.given
     }
 
-    /// The role's servers.
     pub(crate) fn servers(&self) -> &[Arc<Servers>] {
         &self.servers
     }
 
-    /// Ends the role's servers.
     pub(crate) async fn shutdown(&self) {
         futures::future::join_all(self.servers.iter().map(|server| server.shutdown())).await;
     }

@@ -1,6 +1,7 @@
 //! `permissions`, `policy` and `audit`: lists and revokes remembered permissions, explains how a
 //! call would be judged without running it, and shows the record of decisions.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 
 use ::audit::decisions::Entry;
@@ -193,6 +194,25 @@ pub(crate) fn audit(run: &RunContext, command: Option<AuditCommand>) -> Outcome 
             Ok(Exit::Failed)
         }
         AuditCommand::Export(args) => export(run, args),
+        AuditCommand::SecurityEvents { limit } => {
+            let recorded = stores::recorded(run).map_err(Problem::failed)?;
+            let events = recorded.map(|store| store.security_events(limit)).transpose();
+            let events = events.map_err(Problem::failed)?.unwrap_or_default();
+            let rows = events.iter().map(|[at, kind, agent, details]| {
+                [at.chars().take(19).collect(), kind.clone(), agent.clone(), details.clone()]
+            });
+            let keys = ["timestamp", "event_type", "agent_name", "details"];
+            let object = |event: &[String; 4]| {
+                keys.into_iter().zip(event.clone()).collect::<BTreeMap<_, _>>()
+            };
+            let data: Vec<_> = events.iter().map(object).collect();
+            let text = if events.is_empty() {
+                String::from("Nothing was refused yet.")
+            } else {
+                table(rows)
+            };
+            run.report(&data, text)
+        }
         AuditCommand::Prune { days } => {
             let recorded = stores::recorded(run).map_err(Problem::failed)?;
             let removed = recorded.map(|store| store.prune(days)).transpose();

@@ -14,6 +14,7 @@ mod memory;
 mod roles;
 mod runs;
 mod search;
+mod security;
 mod several_agents;
 mod spawn;
 mod text_tools;

@@ -16,6 +16,9 @@ const CONFINED: &[&str] = &[
     "sandbox_violation_action",
 ];
 
+const CONFINED_NOTE: &str = "it has no effect: the sandbox confines every tool, and the user's own \
+                             configuration says what it may do";
+
 pub(crate) fn read(value: Option<&Value>, fields: &mut Fields) -> Value {
     let none = json!({"allowed": [], "blocked": null});
     let security = match value {
@@ -26,15 +29,23 @@ pub(crate) fn read(value: Option<&Value>, fields: &mut Fields) -> Value {
             return none;
         }
     };
-    for key in security.keys().filter(|key| !["tools", "resources"].contains(&key.as_str())) {
-        fields.warning(&format!("security.{key}"), "it is not supported and does nothing here");
+    for key in security.keys() {
+        let path = format!("security.{key}");
+        match key.as_str() {
+            // InitRunner accepts `audit` and ignores it.
+            "tools" | "resources" | "preset" | "content" | "audit" => {}
+            "server" | "rate_limit" => {
+                fields.warning(&path, "it only matters for a server, and does nothing here");
+            }
+            "sandbox" => fields.warning(&path, CONFINED_NOTE),
+            _ => fields.error(&path, "it is not known"),
+        }
     }
     let empty = Map::new();
     let tools = security.get("tools").and_then(Value::as_object).unwrap_or(&empty);
     for key in tools.keys().filter(|key| !COUNTED.contains(&key.as_str())) {
         let words = if CONFINED.contains(&key.as_str()) {
-            "it has no effect: the sandbox confines every tool, and the user's own configuration \
-             says what it may do"
+            CONFINED_NOTE
         } else {
             "it is not supported and does nothing here"
         };

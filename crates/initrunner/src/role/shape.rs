@@ -9,8 +9,8 @@ use super::fields::Fields;
 use super::guardrails::DAEMON_NOTE;
 use super::import_rules;
 use super::{
-    AutonomySettings, Finding, Guardrails, IngestSettings, MemorySettings, Reading,
-    ReasoningSettings, Role, Severity, ToolEntry,
+    AutonomySettings, ContentSettings, Finding, Guardrails, IngestSettings, MemorySettings,
+    Reading, ReasoningSettings, Role, Severity, ToolEntry,
 };
 use crate::variables;
 
@@ -206,6 +206,7 @@ fn parts(spec: &Map<String, Value>, fields: &mut Fields) -> Role {
         tool_time: fields.tool_time(spec.get("execution")),
         imports: import_rules::read(spec.get("security"), fields),
         ingest: IngestSettings::read(spec.get("ingest"), spec.get("security"), fields),
+        content: ContentSettings::read(spec.get("security"), fields),
         memory: MemorySettings::read(spec.get("memory"), fields),
         has_free_store_paths: import_rules::has_free_store_paths(spec.get("security"), fields),
         variables: spec.get("deps_schema").filter(|value| !value.is_null()).cloned(),

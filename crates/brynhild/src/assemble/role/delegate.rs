@@ -37,11 +37,9 @@ pub(super) struct Described {
     max_depth: u32,
     time: Duration,
     shared_memory: Option<SharedMemory>,
-    /// Warnings about ignored parts.
     pub(super) notes: Vec<String>,
 }
 
-/// An agent of another program.
 pub(super) struct Far {
     pub(super) name: String,
     pub(super) description: String,
@@ -207,7 +205,6 @@ fn located(role: &Role, file: &str) -> Result<PathBuf, String> {
     role::locate(&role.directory().join(Path::new(file)))
 }
 
-/// Makes the tools of an entry.
 pub(super) fn open(
     assembly: &Assembly,
     (role, answering): (&Role, Option<&Arc<AnsweringModel>>),
@@ -295,7 +292,6 @@ fn spec((agent, description): (&str, &str), role: &Role) -> ToolSpec {
 
 pub(super) struct Delegate {
     spec: Arc<ToolSpec>,
-    /// The name of the role that delegates.
     role: String,
     pub(super) agent: Agent,
     workplace: Arc<Workplace>,

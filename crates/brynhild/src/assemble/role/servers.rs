@@ -18,7 +18,6 @@ use crate::assemble::permissions;
 use crate::exit::Problem;
 use crate::output;
 
-/// Keys of an entry that stay as they are.
 const SAME: [&str; 6] = ["command", "args", "env", "cwd", "url", "headers"];
 
 /// The keys of an entry that count, and those that are known and do nothing here.
@@ -38,11 +37,9 @@ const KEYS: [&str; 13] = [
     "max_retries",
 ];
 
-/// A server as an entry describes it.
 pub(super) struct Described {
     server: Server,
     prefix: Option<String>,
-    /// What does not count.
     pub(super) problems: Vec<String>,
 }
 

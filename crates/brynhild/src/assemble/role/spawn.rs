@@ -14,7 +14,6 @@ use super::delegate::{self, Delegate};
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 
-/// Makes the tools of an entry.
 pub(super) fn open(
     assembly: &Assembly,
     (role, answering): (&Role, Option<&Arc<AnsweringModel>>),

@@ -9,6 +9,7 @@ use audit::runs::{AuditStore, AuditedRuns, RunSource};
 use contract::hook::{Hook, HookContext, HookError, HookReply, Moment, WordsVerdict};
 use contract::id::SessionId;
 use contract::log::Log;
+use initrunner::content_filter::ContentFilter;
 use initrunner::memory::MemoryStore;
 use initrunner::role::{Interval, Role};
 use initrunner::store::StoreHome;
@@ -39,7 +40,6 @@ pub(super) fn store_home(assembly: &Assembly, role: &Role) -> Result<StoreHome, 
     Ok(StoreHome { directory: assembly.environment.cwd.join(directory), is_restricted })
 }
 
-/// Opens the memory of a role that has one.
 pub(crate) fn memory(assembly: &Assembly, role: &Role) -> Result<Option<MemoryStore>, String> {
     let Some(settings) = &role.memory else { return Ok(None) };
     let mut home = store_home(assembly, role)?;
@@ -86,7 +86,11 @@ pub(crate) fn audited(
         trigger_type: chosen.trigger_type,
     };
     let own = assembly.clone();
-    let scrub = Arc::new(move |text: &str| own.secrets().redacted(text));
+    let content = chosen.role.content.as_ref().map(ContentFilter::new);
+    let scrub = Arc::new(move |text: &str| {
+        let text = own.secrets().redacted(text);
+        content.as_ref().map_or(text.clone(), |content| content.redacted(&text))
+    });
     Arc::new(AuditedRuns::new(log, (store, scrub), run))
 }
 

@@ -26,12 +26,9 @@ use crate::assemble::workers;
 /// Types that are not loaded with `--safe`.
 const NETWORKED: [&str; 4] = ["mcp", "api", "delegate", "spawn"];
 
-/// What an entry brings.
 #[derive(Default)]
 pub(super) struct Brought {
-    /// Its tools.
     pub(super) tools: Vec<Arc<dyn Tool>>,
-    /// The server behind them.
     pub(super) server: Option<Arc<Servers>>,
 }
 
@@ -171,7 +168,6 @@ pub(super) fn may_send_variables(entry: &ToolEntry) -> bool {
     matches!(entry.kind.as_str(), "api" | "email" | "search" | "slack")
 }
 
-/// One line on an entry, for people.
 pub(super) fn summary(role: &Role, entry: &ToolEntry) -> String {
     if entry.kind == "api"
         && let (Some(api), _) = Api::read(&Value::Object(entry.fields.clone()), &role.file)
