@@ -177,7 +177,12 @@ fn assembly_for(global: Global, command: &Command) -> Result<Assembly, Problem> 
         Command::Approve(args) => {
             let (global, path, calls) = approvals::paused(global, args)?;
             let variables = calls.into_iter().next().map(|call| call.variables);
-            return playing(global, &path, &variables.unwrap_or_default());
+            let mut assembly = playing(global, &path, &variables.unwrap_or_default())?;
+            let is_autonomous = approvals::is_autonomous(&assembly, &args.run_id)?;
+            if let Some(chosen) = &mut assembly.role {
+                chosen.set_autonomous(is_autonomous);
+            }
+            return Ok(assembly);
         }
         Command::Test(args) => {
             let global = Global { run_audit: RunAudit::Off, ..global };

@@ -3,20 +3,23 @@
 use std::path::PathBuf;
 
 use args::{ApproveArgs, Global};
-use audit::runs::{AuditStore, PendingCall};
+use audit::runs::{AuditStore, PendingCall, RunFilter};
 use contract::id::{CallId, SessionId};
 use line_ui::tee::Approvals;
 use serde_json::Value;
 
-use super::role;
+use super::{autonomous, role};
 use crate::assemble::assembly::Assembly;
-use crate::assemble::role::{OpenRole, stores};
+use crate::assemble::role::{ChosenRole, OpenRole, stores};
 use crate::assemble::run_context::RunContext;
 use crate::exit::{Outcome, Problem};
 use crate::output;
 
+/// The tools, arguments and decisions of calls that have waited.
+pub(super) type Decided = Vec<(String, Value, bool)>;
+
 /// Pauses a run at calls that the role wants approved.
-pub(super) fn of_role(role: &OpenRole, decided: Vec<(String, Value, bool)>) -> Approvals {
+pub(super) fn of_role(role: &OpenRole, decided: Decided) -> Approvals {
     let guards = role.guards();
     let concerns = Box::new(move |tool: &str| guards.asks(tool));
     Approvals { concerns, decided, waiting: Vec::new() }
@@ -88,6 +91,17 @@ fn audit(run: &RunContext) -> Result<AuditStore, Problem> {
     store.ok_or_else(|| Problem::failed("no runs are recorded"))
 }
 
+/// Returns true if a run was started with `-a`.
+pub(super) fn is_autonomous(run: &RunContext, run_id: &str) -> Result<bool, Problem> {
+    let filter = RunFilter {
+        run_id: Some(run_id.to_owned()),
+        trigger_type: Some(ChosenRole::AUTONOMOUS.to_owned()),
+        limit: 1,
+        ..RunFilter::default()
+    };
+    Ok(!audit(run)?.runs(&filter).map_err(Problem::failed)?.is_empty())
+}
+
 /// The role of a paused run, with its variables, and the flags that continue the run's session.
 pub(super) fn paused(
     global: Global,
@@ -134,5 +148,8 @@ pub(super) async fn approve(assembly: &Assembly, args: &ApproveArgs) -> Outcome 
          and continue the task.",
     ));
     output::note("Resumed.");
+    if assembly.role.as_ref().is_some_and(|chosen| chosen.role.is_autonomous) {
+        return autonomous::work(assembly, &lines.join("\n"), decided).await;
+    }
     role::play(assembly, lines.join("\n"), decided).await
 }

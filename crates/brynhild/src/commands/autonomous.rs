@@ -9,7 +9,7 @@ use initrunner::host::RoleConversation as _;
 use initrunner::role::Interval;
 use serde_json::json;
 
-use super::approvals;
+use super::approvals::{self, Decided};
 use super::role_runner::Runner;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::role::{self, stores};
@@ -27,8 +27,15 @@ pub(super) async fn run(assembly: &Assembly, args: &RunArgs, prompt: &str) -> Ou
         }
         return shown(assembly, &result, ("dry-run", &[]));
     }
+    work(assembly, prompt, Vec::new()).await
+}
+
+/// Works on a task, or continues with it after the user has decided about calls.
+pub(super) async fn work(assembly: &Assembly, prompt: &str, decided: Decided) -> Outcome {
+    let chosen = assembly.role.as_ref().ok_or_else(|| Problem::failed("there is no role"))?;
     let runner = Runner::new(assembly);
     let mut conversation = runner.open_shown().await?;
+    conversation.decided = decided;
     let id = conversation.id.clone();
     let result = autonomy::run(&mut conversation, Some(&runner), &chosen.role, prompt).await;
     let (role, waiting) = (conversation.role.clone(), take(&mut conversation.waiting));

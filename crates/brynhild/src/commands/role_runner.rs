@@ -124,8 +124,9 @@ pub(super) struct OpenRun {
     last: Option<Verdict>,
     /// True if it pauses at calls that nobody can approve now.
     may_pause: bool,
-    /// The calls that it paused at.
     pub(super) waiting: Vec<(CallId, String, Value)>,
+    /// The decisions about calls that waited before the first prompt.
+    pub(super) decided: approvals::Decided,
 }
 
 impl OpenRun {
@@ -157,13 +158,15 @@ impl OpenRun {
             last,
             may_pause,
             waiting,
+            decided: Vec::new(),
         })
     }
 
     async fn show(&mut self, input: Input) -> io::Result<Verdict> {
         let (view, log) = (self.view.as_mut(), self.log.take());
+        let decided = std::mem::take(&mut self.decided);
         let role = self.role.as_deref().filter(|_| self.may_pause);
-        let approvals = role.map(|role| approvals::of_role(role, Vec::new()));
+        let approvals = role.map(|role| approvals::of_role(role, decided));
         let mut tee = Tee { view, log, kept: None, approvals };
         let shown = frontends::show(&mut self.conversation, Some(input), &mut tee, None).await;
         self.log = tee.log;

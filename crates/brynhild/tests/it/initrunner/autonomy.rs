@@ -189,7 +189,13 @@ fn history_is_summarized_between_iterations() {
 #[test]
 fn autonomous_run_pauses_at_a_call_that_needs_approval() {
     let write = || Reply::calls([("write_file", json!({"path": "a", "content": "kept"}))]);
-    let model = ModelServer::start([write(), write(), Reply::text("Written.")]);
+    let model = ModelServer::start([
+        write(),
+        write(),
+        Reply::text("Written."),
+        finish("It is written.", "completed"),
+        Reply::text("Done."),
+    ]);
     let tools = "tools: [{type: filesystem, read_only: false, approval: required}]\n";
     let project = with_role(&model, tools);
     let run = project.brynhild(&["run", "role.yaml", "-a", "-p", "write a"]);
@@ -198,6 +204,7 @@ fn autonomous_run_pauses_at_a_call_that_needs_approval() {
     let listed = project.brynhild(&["pending", "--json"]).success().json();
     let id = listed[0]["run_id"].as_str().unwrap();
     let resumed = project.brynhild(&["approve", id, "--all"]);
-    assert_eq!(resumed.success().stdout, "Written.\n", "{resumed}");
+    assert_eq!(resumed.success().stdout, "Done.\n", "{resumed}");
+    assert!(resumed.stderr.contains("Status: completed | Iterations: 2/10"), "{resumed}");
     assert_eq!(project.read("a"), "kept");
 }
