@@ -267,7 +267,6 @@ fn role_of(command: &Command) -> Option<&Path> {
     }
 }
 
-/// Prints a problem as a JSON object.
 fn json_error(problem: Problem) -> Outcome {
     let mut object = json!({"error": problem.message()});
     if let Some(hint) = &problem.hint {
@@ -370,7 +369,6 @@ fn asynchronously<T>(work: impl Future<Output = Result<T, Problem>>) -> Result<T
     outcome
 }
 
-/// A text field of a row.
 fn text<'a>(row: &'a Value, key: &str) -> &'a str {
     row[key].as_str().unwrap_or_default()
 }

@@ -79,7 +79,6 @@ impl SharedServices {
     }
 }
 
-/// The plugins of one state of the configuration.
 #[derive(Default)]
 struct PluginParts {
     cache: PluginCache,
@@ -201,7 +200,6 @@ impl Assembly {
         self.services.jobs.get_or_init(Arc::default)
     }
 
-    /// Skills, commands, rules and other files of plugins.
     pub(crate) fn contributions(&self) -> Contributions<'_> {
         let mut contributions = self.plugins().contributions();
         contributions.skills.extend(self.claude().skills());

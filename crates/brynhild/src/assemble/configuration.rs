@@ -43,7 +43,6 @@ pub(crate) fn trust(sources: &mut Sources, trusted: &Trusted) {
     sources.trusted = files.collect();
 }
 
-/// Reads all layers, and resolves the sandbox paths.
 pub(crate) fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     let mut loaded = load::load(sources)?;
     let Loaded { config, warnings, config_dir, .. } = &mut loaded;

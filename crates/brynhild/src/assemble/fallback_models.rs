@@ -15,7 +15,6 @@ use crate::output;
 /// Requests to a model before the next one answers.
 pub(crate) const ATTEMPTS: u32 = 3;
 
-/// Names of fallback models as they are written.
 pub(crate) fn names(run: &RunContext) -> &[String] {
     let of_role = run.role.as_ref().map(|chosen| chosen.role.model.fallback.as_slice());
     of_role.filter(|names| !names.is_empty()).unwrap_or(&run.config().models.fallback)

@@ -120,7 +120,6 @@ pub(crate) fn readable(assembly: &Assembly) -> Vec<PathBuf> {
     paths
 }
 
-/// The rules, each with the scope of its source.
 fn rules(assembly: &Assembly) -> Result<Vec<Rule>, Problem> {
     let permissions = &assembly.config().permissions;
     let lists =

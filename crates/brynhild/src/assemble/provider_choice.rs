@@ -80,7 +80,6 @@ impl Choice {
     }
 }
 
-/// All providers: configured ones first, then built-in ones.
 pub(crate) fn candidates(assembly: &Assembly) -> Vec<Candidate> {
     let instances = &assembly.config().providers.instances;
     let mut candidates = Vec::new();
@@ -366,7 +365,6 @@ fn known_types(assembly: &Assembly) -> String {
     format!("the types are {}", types.chain(plugins).collect::<Vec<_>>().join(", "))
 }
 
-/// Warns about configured instances of an unknown type.
 fn warn_of_unknown_types(assembly: &Assembly) {
     for (name, instance) in &assembly.config().providers.instances {
         if instance.enabled && backing(assembly, &instance.kind).is_none() {

@@ -45,7 +45,6 @@ pub(crate) fn saved(id: Option<&SessionId>) -> Result<&SessionId, Problem> {
     })
 }
 
-/// The message with a number from 1, as lists show it.
 pub(crate) fn message(
     store: &Store,
     id: &SessionId,
@@ -70,7 +69,6 @@ impl UserMessage {
         self.before.map(|seq| copy(store, id, Some(seq))).transpose()
     }
 
-    /// Copies the session up to the end of this message's turn.
     pub(crate) fn copy_after(&self, store: &Store, id: &SessionId) -> Result<SessionId, Problem> {
         copy(store, id, Some(self.last))
     }
@@ -84,7 +82,6 @@ impl UserMessage {
     }
 }
 
-/// Copies a session up to an event, or all of it.
 pub(crate) fn copy(
     store: &Store,
     id: &SessionId,

@@ -273,7 +273,6 @@ impl ChosenRole {
         &self.role.name
     }
 
-    /// The trigger of an autonomous run in the record of runs.
     pub(crate) const AUTONOMOUS: &str = "autonomous";
 
     pub(crate) fn set_autonomous(&mut self, is_autonomous: bool) {
@@ -523,7 +522,6 @@ impl OpenRole {
         self.servers.iter().for_each(|servers| crate::assemble::mcp::set_model(servers, answering));
     }
 
-    /// What is asked at moments of its conversation.
     pub(crate) fn hooks(&self) -> Vec<Arc<dyn Hook>> {
         let recorder = self.memory.iter().map(|it| Arc::new(PromptRecorder(Arc::clone(it))) as _);
         let ends = Arc::new(spawn::EndSpawned(self.run.clone()));

@@ -31,7 +31,6 @@ use crate::output;
 use crate::output::style::Palette;
 use crate::project_root::{self, NoProject};
 
-/// Flags, environment, configuration and project of one run.
 #[derive(Clone)]
 pub(crate) struct RunContext {
     pub(crate) global: Global,
@@ -107,7 +106,6 @@ impl RunContext {
         }
     }
 
-    /// Prints warnings about the configuration and the terminal.
     fn begin(&self) {
         if !self.can_redraw() {
             ::tui::line::set_simple();
@@ -302,7 +300,6 @@ impl RunContext {
         self.writable_config_dir().map_or_else(|| self.temporary_dir(), |dir| Ok(dir.to_owned()))
     }
 
-    /// The sandbox's state directory, by the same rule.
     pub(crate) fn state_dir(&self) -> Result<PathBuf, Problem> {
         let directory = self.writable_config_dir().map(|dir| dir.join("sandbox"));
         let directory = directory.filter(|directory| private::could_be_writable(directory));

@@ -158,7 +158,6 @@ impl SetupInputs {
         Arc::clone(&self.policy) as Arc<dyn Approvals>
     }
 
-    /// The instructions beside the task; a role has its own.
     fn knowledge(&self, assembly: &Assembly) -> Knowledge {
         let is_asked = self.audience == Audience::Model && self.role.present().is_none();
         let rules = is_asked.then(|| assemble::rules(assembly, &self.root));

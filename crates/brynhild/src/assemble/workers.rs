@@ -187,12 +187,10 @@ pub(crate) fn quiet_host(assembly: &Assembly) -> Result<HostedPython, Problem> {
     HostedPython::new(assembly, Host::new(settings))
 }
 
-/// The directory of the host, for what is kept between runs.
 pub(crate) fn state(run: &RunContext) -> Result<PathBuf, Problem> {
     Ok(run.cache_dir()?.join("cache/python-host"))
 }
 
-/// The environment of the processes of plugins.
 pub(crate) fn surroundings(assembly: &Assembly) -> Surroundings {
     Surroundings {
         workspace: assembly.place().to_owned(),

@@ -179,7 +179,6 @@ async fn offers(candidates: &[Candidate]) -> Vec<Offer> {
     candidates.iter().zip(answering).filter_map(offer).collect()
 }
 
-/// Writes settings into the user's configuration.
 fn write_settings(run: &RunContext, settings: &[([&str; 2], Value)]) -> Result<(), Problem> {
     let file = run.config_dir()?.join("config.yaml");
     let file = file.canonicalize().unwrap_or(file);

@@ -99,7 +99,6 @@ fn summarize(run: &RunContext, path: &Path, exchanges: &[(usize, Value)]) -> Out
     run.report(&json!({"path": path, "directions": counts, "exchanges": rows}), words)
 }
 
-/// The lines of a log, with a warning about damaged ones.
 fn read(path: &Path) -> Result<Vec<Value>, Problem> {
     let (lines, skipped) = conversation_log::read(path)?;
     if skipped > 0 {

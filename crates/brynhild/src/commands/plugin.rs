@@ -87,7 +87,6 @@ async fn install(host: &KitHost<'_>, command: &PluginCommand) -> Result<(), Prob
     }
 }
 
-/// The plugins of other systems, and the servers.
 async fn foreign(assembly: &Assembly) -> Result<Vec<Listed>, Problem> {
     let dialects = plugin_env::open(assembly).await?;
     let mut listed: Vec<Listed> = Vec::new();

@@ -161,7 +161,6 @@ struct Session<'a> {
     has_begun: bool,
     /// True if the user insisted on an end.
     is_given_up: bool,
-    /// The role whose answers are printed as JSON objects.
     json_role: Option<Arc<OpenRole>>,
     has_failed: bool,
     later: VecDeque<String>,

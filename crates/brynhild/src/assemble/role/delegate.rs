@@ -47,7 +47,6 @@ pub(super) struct Far {
     speech: Speech,
 }
 
-/// Reads an entry. An error says what is wrong with it.
 pub(super) fn described(
     assembly: &Assembly,
     role: &Role,
@@ -217,12 +216,14 @@ pub(super) fn open(
     local.chain(remote.into_iter().map(|(_, agent)| Arc::new(agent) as _)).collect()
 }
 
-/// The agents of an entry: those of this program, and those of others with their descriptions.
+/// Agents of this program, and those of others with their names and descriptions.
+type Delegates = (Vec<Delegate>, Vec<((String, String), RemoteAgent)>);
+
 pub(super) fn delegates(
     assembly: &Assembly,
     (role, answering): (&Role, Option<&Arc<AnsweringModel>>),
     entry: &ToolEntry,
-) -> Option<(Vec<Delegate>, Vec<((String, String), RemoteAgent)>)> {
+) -> Option<Delegates> {
     let described = described(assembly, role, entry).ok()?;
     let root = assembly.root().ok()?;
     let list = AgentList { agents: described.agents.clone(), problems: Vec::new() };

@@ -89,7 +89,6 @@ pub(super) async fn search_tool(
     Some(builtin::search_documents(documents, &tools::tool_host(assembly, role, run)))
 }
 
-/// Reads the documents of a role, as the user has ordered.
 pub(crate) async fn ingest(
     assembly: &Assembly,
     role: &Role,
@@ -118,7 +117,6 @@ async fn read_documents(
     ingestion.run(refresh).await
 }
 
-/// The rules on files and hosts for the documents of a role.
 struct Rules<'a> {
     assembly: &'a Assembly,
     role: &'a Role,

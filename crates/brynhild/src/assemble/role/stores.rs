@@ -21,7 +21,6 @@ use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 use crate::output;
 
-/// Tokens of an answer with consolidated facts.
 const CONSOLIDATION_TOKENS: u64 = 4096;
 
 /// InitRunner's directory of data; none if the user has no home.

@@ -38,7 +38,6 @@ impl From<Vec<Arc<dyn Tool>>> for Brought {
     }
 }
 
-/// What there is to say about an entry of the tools.
 pub(super) fn check(
     assembly: &Assembly,
     role: &Role,
@@ -147,7 +146,6 @@ pub(super) async fn made(
     }
 }
 
-/// Where a role's tools come from, as rules know it.
 pub(super) fn source(role: &Role) -> String {
     format!("role:{}", role.name)
 }
@@ -163,7 +161,6 @@ pub(super) fn requests(assembly: &Assembly, role: &Role) -> Settings {
     }
 }
 
-/// Whether what requests carry may stand in variables.
 pub(super) fn may_send_variables(entry: &ToolEntry) -> bool {
     matches!(entry.kind.as_str(), "api" | "email" | "search" | "slack")
 }
@@ -195,7 +192,6 @@ pub(super) fn summary(role: &Role, entry: &ToolEntry) -> String {
     if words.is_empty() { kind.clone() } else { format!("{kind}: {}", words.join(" ")) }
 }
 
-/// A value as people write it; of what has a name, the name.
 fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -214,7 +210,6 @@ pub(super) fn guard(run: &RunContext, entry: &ToolEntry) -> Guard {
     Guard::read(&Value::Object(entry.fields.clone())).unwrap_or_default().below(directory)
 }
 
-/// The directories and means of the built-in types.
 pub(super) fn tool_host(assembly: &Assembly, role: &Role, run: &RunScope) -> ToolHost {
     let host = assembly.python().ok().map(|python| Arc::clone(python.python.host()));
     let GrantedNetwork { network, remedy } = python::network(assembly, role, host);

@@ -24,7 +24,6 @@ use crate::environment::Environment;
 use crate::exit::Problem;
 use crate::output;
 
-/// The user's extensions, from the configuration directory.
 #[rustfmt::skip]
 const OWN: &[&str] = &[
     "agents", "commands", "hooks", "hooks.yaml", "mcp.json", "permissions.jsonl", "plugins",
@@ -52,7 +51,6 @@ struct State {
     untold: Vec<String>,
 }
 
-/// The current state, for commands beside the conversation.
 #[derive(Clone)]
 pub(crate) struct CurrentState {
     /// None if nothing has changed since the start.

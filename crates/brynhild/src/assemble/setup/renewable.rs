@@ -40,7 +40,6 @@ impl Renewable {
         Arc::clone(&self.state().policy)
     }
 
-    /// Records an approval; its rules are no longer revoked.
     fn note(&self, tool: &ToolSpec, actions: &[Action], rules: &[String]) {
         let mut state = self.state();
         state.approved.push((tool.clone(), actions.to_vec()));

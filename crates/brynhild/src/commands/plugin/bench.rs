@@ -78,7 +78,6 @@ async fn load(
     Ok((stage, setup.into_offer()))
 }
 
-/// The figures of a tool, or the reason why it is skipped.
 async fn measure_tool(
     plugin: (&Assembly, &Path),
     call: ToolCall,

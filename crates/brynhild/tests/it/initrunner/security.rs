@@ -47,7 +47,7 @@ fn answers_are_stripped_or_withheld() {
 #[test]
 fn classifier_refuses_other_topics() {
     let refusal = json!({"is_safe": false, "reason": "not about ships"});
-    let model = ModelServer::start([Reply::text(&refusal.to_string())]);
+    let model = ModelServer::start([Reply::text(refusal.to_string())]);
     let content = json!({"llm_classifier_enabled": true, "allowed_topics_prompt": "Only ships."});
     let project = guarded(&model, &json!({"content": content}));
     let run = project.brynhild(&["run", "role.yaml", "-p", "Cars?"]);
