@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use contract::provider::ReasoningLevel;
 use files::yaml::{self, YES_NO};
 use serde::Deserialize;
 use serde_json::Value;
@@ -73,6 +74,28 @@ pub struct Quirks {
     pub headers: BTreeMap<String, String>,
     /// Fields of every request's body.
     pub body: BTreeMap<String, Value>,
+}
+
+impl Vendor {
+    /// The reasoning levels that a model tells apart, `auto` first; none if levels are not sent.
+    pub fn reasoning_levels(&self, model: &str) -> Vec<ReasoningLevel> {
+        use ReasoningLevel::{Auto, High, Low, Maximum, Medium, Off};
+        let levels = match self.wire {
+            Wire::OpenaiChat if self.quirks.reasoning_level == LevelStyle::None => {
+                return Vec::new();
+            }
+            Wire::Ollama if model.contains("gpt-oss") => vec![Auto, Low, Medium, High],
+            Wire::Ollama => vec![Auto, Off, High],
+            Wire::Gemini => vec![Auto, Off, Low, Medium, High],
+            _ => vec![Auto, Off, Low, Medium, High, Maximum],
+        };
+        // The word of a level may be the name of another one.
+        let word = |level: &ReasoningLevel| self.quirks.level_words.get(level.as_str());
+        let is_own = |level: &ReasoningLevel| {
+            word(level).is_none_or(|word| !["low", "medium", "high"].contains(&word.as_str()))
+        };
+        levels.into_iter().filter(is_own).collect()
+    }
 }
 
 /// The form in which a reasoning level is sent.
@@ -176,5 +199,18 @@ mod tests {
     fn unknown_vendor_is_not_found() {
         assert_eq!(vendor("ollama").map(|vendor| vendor.wire), Some(Wire::Ollama));
         assert!(vendor("Ollama ").is_none());
+    }
+
+    #[test]
+    fn levels_are_those_that_a_model_tells_apart() {
+        let levels = |name: &str, model: &str| {
+            let levels = vendor(name).unwrap().reasoning_levels(model);
+            levels.iter().map(|level| level.as_str().to_owned()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(levels("openai", "m"), "auto off low medium high maximum");
+        assert_eq!(levels("ollama", "qwen3"), "auto off high");
+        assert_eq!(levels("ollama", "gpt-oss:20b"), "auto low medium high");
+        assert_eq!(levels("xai", "m"), "auto low high");
+        assert_eq!(levels("mistral", "m"), "");
     }
 }

@@ -527,6 +527,7 @@ impl App {
                 self.transcript.set_sources(facts.sources.iter().cloned());
                 self.status.facts = facts;
             }
+            Answer::Effort(effort) => self.status.effort = effort,
         }
     }
 }

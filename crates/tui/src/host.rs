@@ -164,6 +164,8 @@ pub enum Answer {
     History(Vec<String>),
     Draft(String),
     Facts(Facts),
+    /// The reasoning effort, unless it is left to the model.
+    Effort(Option<String>),
 }
 
 impl Answer {

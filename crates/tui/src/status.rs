@@ -27,6 +27,7 @@ pub(crate) struct Status {
     pub(crate) model: String,
     pub(crate) mode: Mode,
     pub(crate) facts: Facts,
+    pub(crate) effort: Option<String>,
     usage: Usage,
     context: u64,
     activity: Option<Activity>,
@@ -237,6 +238,9 @@ impl Status {
         }
         if !self.model.is_empty() {
             left.push((Role::Status, clipped(&self.model, room)));
+        }
+        if let Some(effort) = &self.effort {
+            left.push((Role::Status, format!("effort {}", one_line(effort))));
         }
         let (role, mode) = match self.mode {
             Mode::ReadOnly => (Role::Good, "read-only"),

@@ -4,7 +4,6 @@ use std::sync::PoisonError;
 
 use contract::event::Input;
 use contract::provider::ReasoningLevel;
-use providers::catalog::{LevelStyle, Wire};
 
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
@@ -34,8 +33,26 @@ fn chosen(assembly: &Assembly) -> Option<ReasoningLevel> {
 }
 
 pub(crate) fn shown(assembly: &Assembly) -> String {
+    told(&current(assembly))
+}
+
+fn current(assembly: &Assembly) -> ReasoningLevel {
     let configured = || ReasoningLevel::parse(&assembly.config().behavior.reasoning_level);
-    told(&chosen(assembly).unwrap_or_else(configured))
+    chosen(assembly).unwrap_or_else(configured)
+}
+
+/// The effort in use, unless it is left to the model or has no effect.
+pub(crate) fn in_use(assembly: &Assembly, answering: &AnsweringModel) -> Option<String> {
+    let level = Some(current(assembly)).filter(|level| *level != ReasoningLevel::Auto);
+    level.filter(|_| obstacle(answering).is_none()).map(|level| level.as_str().to_owned())
+}
+
+/// The level after the one in use, of those that the model tells apart.
+pub(crate) fn next(assembly: &Assembly, answering: &AnsweringModel) -> ReasoningLevel {
+    let levels = answering.choice.candidate.vendor().reasoning_levels(&answering.model);
+    let at = levels.iter().position(|level| *level == current(assembly));
+    let next = at.map_or(0, |at| at + 1);
+    levels.get(next).or(levels.first()).cloned().unwrap_or_default()
 }
 
 /// Sets the effort. Returns the text for the user, and the input for the conversation; none if the
@@ -56,11 +73,12 @@ pub(crate) fn change(
 /// The reason why an effort has no effect on a model; none if it has one.
 fn obstacle(answering: &AnsweringModel) -> Option<String> {
     let (profile, vendor) = (&answering.profile, answering.choice.candidate.vendor());
-    let has_no_field = vendor.quirks.reasoning_level == LevelStyle::None;
     if profile.name != "default" && !profile.supports_reasoning {
         return Some(format!("{} does not reason: this has no effect on it.", answering.model));
     }
-    (vendor.wire == Wire::OpenaiChat && has_no_field)
+    vendor
+        .reasoning_levels(&answering.model)
+        .is_empty()
         .then(|| format!("{} takes no reasoning effort: this has no effect.", vendor.label))
 }
 

@@ -410,6 +410,7 @@ impl Talk<'_> {
                 self.show(&format!("The mode is {}.", mode.as_str()))?;
             }
             Control::Effort(level) => {
+                let level = level.unwrap_or_else(|| effort::next(self.assembly, self.answering));
                 let (text, input) = effort::change(self.assembly, self.answering, level);
                 if let Some(input) = input {
                     let _ = session.opened.conversation.inputs.send(input).await;

@@ -119,7 +119,8 @@ pub(crate) enum Control {
     /// Without a name, asks for the current one.
     Model(Option<String>),
     Mode(Mode),
-    Effort(ReasoningLevel),
+    /// The effort; none for the next one.
+    Effort(Option<ReasoningLevel>),
     /// Without a name, asks for the list.
     Theme(Option<String>),
     Resume(String),
@@ -271,7 +272,8 @@ pub(crate) async fn expand<'a>(
         "model" => control(Control::Model(rest)),
         "effort" => match rest {
             None => show(effort::shown(assembly)),
-            Some(word) => control(Control::Effort(effort::parse(&word)?)),
+            Some(word) if word == "next" => control(Control::Effort(None)),
+            Some(word) => control(Control::Effort(Some(effort::parse(&word)?))),
         },
         "mode" => match rest {
             None => show(format!("The mode is {}.", facts().mode.as_str())),

@@ -287,7 +287,10 @@ impl Requests {
                 let policy = Some(present.policy.as_ref());
                 Answer::Show(remembered::revoke(&self.assembly, policy, &rule)?)
             }
-            Request::Facts => Answer::Facts(self.facts().await),
+            Request::Facts => {
+                let effort = effort::in_use(&self.assembly, &self.answering);
+                Answer::Several(vec![Answer::Facts(self.facts().await), Answer::Effort(effort)])
+            }
             other => stored(&self.assembly, other).unwrap_or(Answer::Done),
         })
     }
@@ -336,9 +339,16 @@ impl Requests {
                 Answer::Several(vec![tell, Answer::send(Input::Mode(mode))])
             }
             Control::Effort(level) => {
-                let (text, input) = effort::change(&self.assembly, &self.answering, level);
+                let (assembly, answering) = (&self.assembly, &self.answering);
+                // The next one is shown in the status line only.
+                let is_named = level.is_some();
+                let level = level.unwrap_or_else(|| effort::next(assembly, answering));
+                let (text, input) = effort::change(assembly, answering, level);
                 let tell = Answer::Tell { level: Level::Info, text, hint: None };
-                Answer::Several([tell].into_iter().chain(input.map(Answer::send)).collect())
+                let tell = (is_named || input.is_none()).then_some(tell);
+                let shown = Answer::Effort(effort::in_use(assembly, answering));
+                let answers = tell.into_iter().chain(input.map(Answer::send)).chain([shown]);
+                Answer::Several(answers.collect())
             }
             // Without a name they open a panel.
             Control::Model(None) | Control::Theme(None) => Answer::Done,

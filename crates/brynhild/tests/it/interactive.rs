@@ -3,6 +3,7 @@
 
 mod completion;
 mod display;
+mod effort;
 mod keys;
 mod lost_terminal;
 mod models;

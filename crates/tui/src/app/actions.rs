@@ -50,6 +50,9 @@ impl App {
                 self.layers.push(Box::new(Picker::themes(names, &self.theme.name)));
             }
             Action::Mode => self.next_mode(effects),
+            Action::Effort => {
+                effects.push(Effect::Ask(Request::Command("/effort next".to_owned())));
+            }
             Action::Search => {
                 self.view.found = None;
                 self.layers.push(Box::new(Search::default()));
