@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use contract::text::{escaped, is_hidden, visible};
 pub(crate) use line_ui::output::{
-    EscapingWriter, error, fields, hint, json, line, note, plugin, quiet, table, text,
+    EscapingWriter, error, fields, hint, json, line, note, plugin, quiet, report_to, table, text,
     titled_table, warning,
 };
 pub(crate) use line_ui::style;

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
+use std::sync::OnceLock;
 
+use contract::event::Level;
 use contract::text::{is_hidden, visible};
 use serde::Serialize;
 
@@ -60,31 +62,42 @@ impl<W: io::Write> io::Write for EscapingWriter<W> {
     }
 }
 
+/// Shows a message elsewhere than on standard error. Returns false if it does not take it.
+pub type Reporter = Box<dyn Fn(Level, &str) -> bool + Send + Sync>;
+
+static REPORTER: OnceLock<Reporter> = OnceLock::new();
+
+/// Offers all further messages to `reporter` first. Only the first reporter is used.
+pub fn report_to(reporter: Reporter) {
+    let _ = REPORTER.set(reporter);
+}
+
 /// Writes a line to standard error.
 pub fn note(text: &str) {
-    // A closed standard error is ignored.
-    let _ = writeln!(io::stderr().lock(), "{}", visible(text));
+    report(Level::Info, "", text);
 }
 
 pub fn warning(text: &str) {
-    about("warning", text);
+    report(Level::Warning, "warning: ", text);
 }
 
 pub fn hint(text: &str) {
-    about("hint", text);
+    report(Level::Info, "hint: ", text);
 }
 
 pub fn error(text: &str) {
-    about("error", text);
+    report(Level::Error, "error: ", text);
 }
 
 pub fn plugin(name: &str, text: &str) {
-    about(&format!("plugin {name}"), text);
+    note(&format!("plugin {name}: {text}"));
 }
 
-fn about(kind: &str, text: &str) {
-    // A closed standard error is ignored.
-    let _ = writeln!(io::stderr().lock(), "{kind}: {}", visible(text));
+fn report(level: Level, mark: &str, text: &str) {
+    if !REPORTER.get().is_some_and(|reporter| reporter(level, text)) {
+        // A closed standard error is ignored.
+        let _ = writeln!(io::stderr().lock(), "{mark}{}", visible(text));
+    }
 }
 
 /// Aligns rows of cells in columns.

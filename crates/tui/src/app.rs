@@ -299,7 +299,11 @@ impl App {
             Message::Closed => effects.push(Effect::Leave(Leave::Ended)),
             Message::Answer(answer) => self.answer(answer, &mut effects),
             Message::Inquired(inquiry) => self.inquire(inquiry, &mut effects),
-            Message::Printed(line) => self.printed(&line),
+            Message::Reported(level, text) => {
+                if !text.trim().is_empty() {
+                    self.transcript.notice(level, &text, None);
+                }
+            }
             Message::Edited(result) => {
                 self.forget_pictures();
                 match result {
@@ -423,18 +427,6 @@ impl App {
         }
     }
 
-    fn printed(&mut self, line: &str) {
-        let (level, text) = match line.split_once(": ") {
-            Some(("error", text)) => (Level::Error, text),
-            Some(("warning", text)) => (Level::Warning, text),
-            Some(("hint" | "note", text)) => (Level::Info, text),
-            _ => (Level::Info, line),
-        };
-        if !text.trim().is_empty() {
-            self.transcript.notice(level, text, None);
-        }
-    }
-
     /// Sends what the host made of a command.
     fn pass_on(&mut self, input: Input, effects: &mut Vec<Effect>) {
         match &input {
@@ -464,8 +456,7 @@ impl App {
                 }
             }
             Answer::Show(text) => {
-                let text = clean(&text);
-                self.transcript.push(Kind::Output(text));
+                self.transcript.push(Kind::Output(clean(&text)));
                 self.view.follow();
             }
             Answer::Changes(changes) => {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use contract::event::{Event, Input};
+use contract::event::{Event, Input, Level};
 
 use crate::host::{Answer, Inquiry, Leave, Request, Stop};
 use crate::input;
@@ -23,8 +23,8 @@ pub enum Message {
     Answer(Answer),
     /// A part of the program wants to know something.
     Inquired(Inquiry),
-    /// Somebody wrote to standard error or output.
-    Printed(String),
+    /// A message of the program, or a line that something wrote to standard error.
+    Reported(Level, String),
     /// The editor was closed.
     Edited(Result<String, String>),
     /// The program should end.

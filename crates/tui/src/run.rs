@@ -117,7 +117,7 @@ impl Running<'_> {
             app.is_dirty().then_some(self.next_frame)
         };
         let wake = [frame, app.deadline()].into_iter().flatten().min();
-        let Screen { arrivals, printed, .. } = screen;
+        let Screen { arrivals, reports, .. } = screen;
         tokio::select! {
             biased;
             arrival = arrivals.recv() => {
@@ -137,7 +137,7 @@ impl Running<'_> {
                 self.is_urgent = true;
                 Ok(Some(Message::Inquired(inquiry)))
             }
-            Some(words) = printed.recv() => Ok(Some(Message::Printed(words))),
+            Some((level, text)) = reports.recv() => Ok(Some(Message::Reported(level, text))),
             count = events(link, batch) => Ok((count == 0).then_some(Message::Closed)),
             () = until(wake) => Ok(Some(Message::Tick(Instant::now()))),
         }

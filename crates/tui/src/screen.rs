@@ -12,6 +12,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::sync::{Arc, Mutex};
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
+use contract::event::Level;
 use ratatui_core::layout::{Position, Rect};
 use ratatui_core::terminal::{Frame, Terminal, TerminalOptions, Viewport};
 use rustix::fs::OFlags;
@@ -34,8 +35,8 @@ pub struct Screen {
     reader: Option<Reader>,
     arrivals_in: mpsc::Sender<Arrival>,
     pub(crate) arrivals: mpsc::Receiver<Arrival>,
-    printed_in: mpsc::Sender<String>,
-    pub(crate) printed: mpsc::Receiver<String>,
+    reports_in: mpsc::Sender<(Level, String)>,
+    pub(crate) reports: mpsc::Receiver<(Level, String)>,
     pub(crate) signals: Signals,
     options: ScreenOptions,
     links: Arc<Mutex<Links>>,
@@ -71,7 +72,7 @@ impl Screen {
     pub fn take(options: ScreenOptions) -> io::Result<Self> {
         let signals = Signals::new()?;
         let (arrivals_in, arrivals) = mpsc::channel(MAX_PENDING);
-        let (printed_in, printed) = mpsc::channel(MAX_PENDING);
+        let (reports_in, reports) = mpsc::channel(MAX_PENDING);
         let tty = outlet()?;
         let size = size(&tty)?;
         let links = Arc::<Mutex<Links>>::default();
@@ -83,8 +84,8 @@ impl Screen {
             reader: None,
             arrivals_in,
             arrivals,
-            printed_in,
-            printed,
+            reports_in,
+            reports,
             signals,
             options,
             links,
@@ -111,6 +112,12 @@ impl Screen {
         self.resume()
     }
 
+    /// Shows messages of the program, while the terminal is taken. Returns false if it takes no more.
+    pub fn reporter(&self) -> impl Fn(Level, &str) -> bool + Send + Sync + use<> {
+        let reports = self.reports_in.clone();
+        move |level, text| raw::is_entered() && reports.try_send((level, text.to_owned())).is_ok()
+    }
+
     /// Returns true if the terminal has not taken all that was drawn.
     pub fn is_behind(&self) -> bool {
         self.terminal.backend().is_behind()
@@ -126,7 +133,7 @@ impl Screen {
         // Bytes that were not written before belong to an outdated frame.
         self.terminal.backend_mut().discard();
         let taken = raw::enter(self.terminal.backend_mut().tty(), self.options.mouse)?;
-        catch(taken.caught, self.printed_in.clone())?;
+        catch(taken.caught, self.reports_in.clone())?;
         if std::mem::take(&mut self.options.background) {
             self.write("\x1b]11;?\x07")?;
         }
@@ -239,7 +246,7 @@ fn size(tty: &File) -> io::Result<Rect> {
 }
 
 /// Tells of every line that somebody writes, on a thread of its own until nobody can write more.
-fn catch(caught: OwnedFd, lines: mpsc::Sender<String>) -> io::Result<()> {
+fn catch(caught: OwnedFd, reports: mpsc::Sender<(Level, String)>) -> io::Result<()> {
     let mut reader = BufReader::new(File::from(caught));
     let tell = move || {
         let mut line = Vec::new();
@@ -247,7 +254,8 @@ fn catch(caught: OwnedFd, lines: mpsc::Sender<String>) -> io::Result<()> {
             let text = String::from_utf8_lossy(&line).trim_end().to_owned();
             line.clear();
             // Where too much is written, some of it is lost; nobody waits for it.
-            if matches!(lines.try_send(text), Err(mpsc::error::TrySendError::Closed(_))) {
+            let sent = reports.try_send((Level::Info, text));
+            if matches!(sent, Err(mpsc::error::TrySendError::Closed(_))) {
                 return;
             }
         }

@@ -29,7 +29,7 @@ use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::tui::{
     ConversationHost, Inquiries, InterfaceStore, RequestOrder, Requests, StartupHost, TurnState,
 };
-use crate::output::status_line;
+use crate::output::{self, status_line};
 
 /// Returns true if the whole screen is wanted and can be used.
 pub(crate) fn is_wanted(run: &RunContext) -> bool {
@@ -47,6 +47,7 @@ pub(crate) async fn run(mut assembly: Assembly, words: Option<String>) -> Outcom
     let screen_options = screen_options(&assembly, &settings);
     let mut app = App::new(settings, Instant::now());
     let mut screen = Screen::take(screen_options)?;
+    output::report_to(Box::new(screen.reporter()));
     let asked =
         status_line::take_screen().ok_or_else(|| Problem::failed("the screen is taken already"))?;
     let inquiries = Inquiries::new(asked);

@@ -43,7 +43,7 @@ fn states() -> Vec<Stage> {
             mode: Mode::Normal,
             system: EVIL.into(),
         });
-        stage.send(Message::Printed(EVIL.into()));
+        stage.send(Message::Reported(Level::Info, EVIL.into()));
     }
     all[1].event(asks("2", EVIL)).wait(400);
     all[2].event(finished("1", EVIL, changed(&format!("@@ -1 +1 @@\n-{EVIL}\n+{EVIL}\n"))));

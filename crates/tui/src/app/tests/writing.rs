@@ -286,7 +286,8 @@ fn vi_keys_edit_when_enabled() {
 #[test]
 fn printed_lines_become_notices() {
     let mut stage = Stage::new(60, 14);
-    stage.send(Message::Printed("warning: the disk is nearly full".into()));
+    stage
+        .send(Message::Reported(contract::event::Level::Warning, "the disk is nearly full".into()));
     stage.shows("warning: the disk is nearly full");
 }
 
