@@ -6,6 +6,7 @@
 
 mod filters;
 pub mod model_server;
+pub mod picture;
 mod plain;
 pub mod project;
 mod reply;

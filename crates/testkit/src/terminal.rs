@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use pty_process::blocking::{Command, Pty};
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use crate::picture;
+
 const DEADLINE: Duration = Duration::from_mins(1);
 /// The sequences that begin and end a synchronized frame.
 const FRAME: [&[u8; 8]; 2] = [b"\x1b[?2026h", b"\x1b[?2026l"];
@@ -111,6 +113,11 @@ impl Terminal {
     /// The text of the screen, without trailing spaces.
     pub fn screen(&self) -> String {
         shown(&self.shared.lock())
+    }
+
+    /// The screen as an SVG picture, with other words in place of those that change from run to run.
+    pub fn picture(&self, replaced: &[(&str, &str)]) -> String {
+        picture::svg(self.shared.lock().parser.screen(), replaced)
     }
 
     /// The screen and all lines that have left it at the top, without the spaces at the ends

@@ -31,6 +31,7 @@ mod lmao;
 mod mcp;
 mod network;
 mod permissions;
+mod pictures;
 mod plugin_kit;
 mod plugins;
 mod probes;
