@@ -54,7 +54,7 @@ pub(crate) fn granted(
         match surroundings.program(name) {
             Some(program) => allow_program(&mut profile, &program),
             None => {
-                refuse(format!("there is no program `{name}`"), "install it, or correct the name")
+                refuse(format!("there is no program `{name}`"), "install it, or correct the name");
             }
         }
     }

@@ -45,14 +45,15 @@ fn event_page(schema: &Value) -> String {
         let name = kind["properties"]["type"]["const"].as_str().unwrap();
         let meaning = kind["description"].as_str().unwrap_or_default();
         let gap = if meaning.is_empty() { "" } else { "\n\n" };
-        write!(page, "\n## `{name}`\n\n{meaning}{gap}{}", fields(kind)).unwrap();
+        let (fields, forms) = (fields(kind), forms(kind));
+        write!(page, "\n## `{name}`\n\n{meaning}{gap}{fields}{forms}").unwrap();
     }
     page.push_str("\n## Types\n");
     for (name, definition) in schema["$defs"].as_object().unwrap() {
         let meaning = definition["description"].as_str().unwrap_or_default();
         let meaning = if meaning.is_empty() { type_name(definition) } else { meaning.to_owned() };
         write!(page, "\n### {name}\n\n{}\n", meaning.replace('\n', " ")).unwrap();
-        let fields = fields(definition);
+        let fields = fields(definition) + &forms(definition);
         if !fields.is_empty() {
             write!(page, "\n{fields}").unwrap();
         }
@@ -72,6 +73,24 @@ fn fields(schema: &Value) -> String {
         let is_required = |it: &Value| it.as_array().is_some_and(|it| it.contains(&json!(name)));
         let optional = if is_required(&schema["required"]) { "" } else { ", optional" };
         writeln!(list, "- `{name}` ({}{optional}){colon}{meaning}", type_name(field)).unwrap();
+    }
+    list
+}
+
+/// The forms that a value of a schema can have, as a list.
+fn forms(schema: &Value) -> String {
+    let mut list = String::new();
+    for form in schema["oneOf"].as_array().into_iter().flatten() {
+        let part = |(name, field): (&String, &Value)| match field["const"].as_str() {
+            Some(value) => format!("`{name}: {value}`"),
+            None => format!("`{name}` ({})", type_name(field)),
+        };
+        let parts: Vec<String> =
+            form["properties"].as_object().into_iter().flatten().map(part).collect();
+        let shown = if parts.is_empty() { type_name(form) } else { parts.join(", ") };
+        let meaning = form["description"].as_str().unwrap_or_default().replace('\n', " ");
+        let colon = if meaning.is_empty() { "" } else { ": " };
+        writeln!(list, "- {shown}{colon}{meaning}").unwrap();
     }
     list
 }
