@@ -7,6 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use contract::event::{Event, Input, Level};
 use contract::policy::Mode;
+use contract::provider::Model;
 use contract::sandbox::Network;
 
 use crate::keymap::Action;
@@ -220,6 +221,30 @@ pub struct Item {
     pub is_enabled: bool,
     /// True if it failed and `detail` is the reason.
     pub has_failed: bool,
+}
+
+impl Item {
+    /// A model with its context size, its prices, and if it reasons, as far as they are known.
+    pub fn of_model(provider: &str, model: Model) -> Self {
+        let context = model.context.map(|tokens| match tokens {
+            0..1_000_000 => format!("{}k context", tokens / 1000),
+            _ => format!("{}.{}M context", tokens / 1_000_000, tokens % 1_000_000 / 100_000),
+        });
+        let prices = model.input_price.zip(model.output_price);
+        let prices = prices.map(|(input, output)| match (input, output) {
+            (0.0, 0.0) => "free".to_owned(),
+            _ => format!("${input:.2} in, ${output:.2} out per M"),
+        });
+        let reasons = model.reasoning.and_then(|reasons| reasons.then(|| "reasoning".to_owned()));
+        let facts: Vec<String> = [context, prices, reasons].into_iter().flatten().collect();
+        Self {
+            detail: facts.join(" · "),
+            note: provider.to_owned(),
+            value: format!("{provider}/{}", model.id),
+            label: model.id,
+            ..Self::default()
+        }
+    }
 }
 
 /// How a run of the interface ends.

@@ -35,6 +35,7 @@ fn start(project: &Project, args: &[&str]) -> Terminal {
 
 /// Compares the picture in the documentation with the screen, or draws it.
 #[track_caller]
+#[expect(clippy::disallowed_methods, reason = "a test takes its own switch")]
 fn check(project: &Project, terminal: &Terminal, name: &str) {
     let directory = project.path().canonicalize().unwrap().display().to_string();
     let padded = format!("{:^1$}", "~/project", directory.len());

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use ::tui::host::{Answer, Item, Picks, RecentSession};
 use contract::id::{SessionId, Timestamp};
-use contract::provider::Model;
 use contract::text::head;
 use ignore::DirEntry;
 use plugins::dialects::Named;
@@ -78,7 +77,7 @@ pub(super) async fn arguments(assembly: &Assembly, command: String, id: &Session
             let lists = model_list::of_all_providers(assembly).await.unwrap_or_default();
             let listed = lists.into_iter().flat_map(|(name, models)| {
                 let models = models.unwrap_or_default();
-                models.into_iter().map(move |model| model_item(&name, model))
+                models.into_iter().map(move |model| Item::of_model(&name, model))
             });
             favorites(assembly).into_iter().chain(listed).collect()
         }
@@ -155,7 +154,7 @@ pub(super) async fn models_of(assembly: &Assembly, name: &str) -> Result<Answer,
     let candidate = provider_choice::named(assembly, name)?;
     let items = match model_list::of_provider(assembly, candidate).await {
         None => Vec::new(),
-        Some(Ok(models)) => models.into_iter().map(|model| model_item(name, model)).collect(),
+        Some(Ok(models)) => models.into_iter().map(|model| Item::of_model(name, model)).collect(),
         Some(Err(problem)) => vec![Item {
             label: "no list of models".to_owned(),
             detail: problem.message(),
@@ -165,28 +164,6 @@ pub(super) async fn models_of(assembly: &Assembly, name: &str) -> Result<Answer,
         }],
     };
     Ok(Answer::Models { items, more: Vec::new() })
-}
-
-/// A model with its context size, its prices, and if it reasons, as far as they are known.
-fn model_item(provider: &str, model: Model) -> Item {
-    let context = model.context.map(|tokens| match tokens {
-        0..1_000_000 => format!("{}k context", tokens / 1000),
-        _ => format!("{}.{}M context", tokens / 1_000_000, tokens % 1_000_000 / 100_000),
-    });
-    let prices = model.input_price.zip(model.output_price);
-    let prices = prices.map(|(input, output)| match (input, output) {
-        (0.0, 0.0) => "free".to_owned(),
-        _ => format!("${input:.2} in, ${output:.2} out per M"),
-    });
-    let reasons = model.reasoning.and_then(|reasons| reasons.then(|| "reasoning".to_owned()));
-    let facts: Vec<String> = [context, prices, reasons].into_iter().flatten().collect();
-    Item {
-        detail: facts.join(" · "),
-        note: provider.to_owned(),
-        value: format!("{provider}/{}", model.id),
-        label: model.id,
-        ..Item::default()
-    }
 }
 
 pub(super) fn sessions(run: &RunContext, current: &SessionId) -> Result<Vec<Item>, Problem> {
