@@ -11,7 +11,6 @@ pub(crate) mod effort;
 pub(crate) mod fallback;
 pub(crate) mod fallback_models;
 pub(crate) mod hooks;
-pub(crate) mod learning;
 pub(crate) mod mcp;
 pub(crate) mod model_cache;
 pub(crate) mod model_list;

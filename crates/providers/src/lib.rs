@@ -14,6 +14,7 @@ pub mod fallback;
 mod gemini;
 mod http;
 mod images;
+pub mod learning;
 pub mod lines;
 mod ollama;
 mod openai_chat;

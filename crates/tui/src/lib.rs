@@ -42,6 +42,7 @@ mod run;
 mod screen;
 mod slice;
 mod status;
+pub mod store;
 pub mod text;
 pub mod theme;
 mod transcript;

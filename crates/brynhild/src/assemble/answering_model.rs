@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, OnceLock};
 
 use agent::settings::{ModelFacts, Prices};
@@ -15,9 +14,9 @@ use contract::secret::Secret;
 use contract::text::closest;
 use futures::StreamExt;
 use plugins::profiles::ModelProfile;
+use providers::learning::{Learning, When};
 
 use crate::assemble::assembly::Assembly;
-use crate::assemble::learning::{Learning, When};
 use crate::assemble::provider_choice::{Candidate, Choice};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::{fallback_models, model_cache, model_names, provider_choice, report};
@@ -242,8 +241,7 @@ fn learning(
         return provider;
     }
     let keep = model_cache::keeper(run, &choice.candidate);
-    let (offered, requests) = (Arc::clone(&known.offered), AtomicU32::default());
-    Arc::new(Learning { provider, offered, keep, when, requests })
+    Arc::new(Learning::new(provider, Arc::clone(&known.offered), keep, when))
 }
 
 /// The cost limit of the run; none if the provider is free.

@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use contract::provider::Model;
 use files::private;
+use providers::learning::Keep;
 
-use crate::assemble::learning::Keep;
 use crate::assemble::provider_choice::Candidate;
 use crate::assemble::run_context::RunContext;
 

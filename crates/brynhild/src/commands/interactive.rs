@@ -27,7 +27,7 @@ use crate::assemble::setup::Reload;
 use crate::assemble::themes;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::tui::{
-    ConversationHost, Inquiries, InterfaceStore, RequestOrder, Requests, StartupHost, TurnState,
+    ConversationHost, Inquiries, RequestOrder, Requests, StartupHost, TurnState, interface_store,
 };
 use crate::output::{self, status_line};
 
@@ -278,7 +278,7 @@ fn theme(assembly: &Assembly, is_colored: bool) -> Option<Theme> {
     if !is_colored {
         return named("none");
     }
-    if let Some(found) = InterfaceStore::new(assembly).theme().and_then(|chosen| named(&chosen)) {
+    if let Some(found) = interface_store(assembly).theme().and_then(|chosen| named(&chosen)) {
         return Some(found);
     }
     if assembly.is_configured(&["ui", "theme"])

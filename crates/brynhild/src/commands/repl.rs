@@ -32,7 +32,6 @@ use crate::assemble::undo::{self, Detail};
 use crate::assemble::{effort, mcp};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::slash::{self, Control, Expansion, Facts};
-use crate::frontends::tui::InterfaceStore;
 use crate::frontends::{self, View};
 use crate::output;
 use crate::signals::Signals;
@@ -262,7 +261,8 @@ impl Talk<'_> {
                 Ok(Line::Text(text)) if text.trim().is_empty() => {}
                 Ok(Line::Text(text)) => {
                     if is_terminal {
-                        let (store, prompt) = (InterfaceStore::new(self.assembly), text.clone());
+                        let (store, prompt) =
+                            (frontends::tui::interface_store(self.assembly), text.clone());
                         let remember = move || store.remember(&prompt);
                         if let Err(error) = tokio::task::spawn_blocking(remember).await? {
                             output::warning(&format!("cannot store this: {error}"));

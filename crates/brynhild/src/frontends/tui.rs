@@ -5,7 +5,6 @@ mod clipboard;
 mod editor;
 mod inquiries;
 mod lists;
-mod store;
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -15,6 +14,7 @@ use ::tui::host::{
     Answer, Confinement, Facts, FileChange, Health, Host, Inquiry, Leave, Picks, Request,
 };
 use ::tui::keymap::Action;
+use ::tui::store::InterfaceStore;
 use async_trait::async_trait;
 use contract::event::{Direction, Event, EventKind, Input, Level};
 use contract::id::SessionId;
@@ -41,7 +41,6 @@ use crate::frontends::plugin_switch::{Switch, switch};
 use crate::frontends::slash::{self, Control, Expansion, RewindFiles};
 
 pub(crate) use inquiries::Inquiries;
-pub(crate) use store::InterfaceStore;
 
 pub(crate) struct ConversationHost<'a> {
     pub(crate) requests: Arc<Requests>,
@@ -140,9 +139,15 @@ where
     answered.await.unwrap_or_else(|error| notice_of(&Problem::failed(error.to_string())))
 }
 
+/// The stored state of the interface. A read-only run stores nothing.
+pub(crate) fn interface_store(run: &RunContext) -> InterfaceStore {
+    let directory = run.writable_config_dir().filter(|_| !run.global.safe);
+    InterfaceStore::new(directory.map(|dir| dir.join("interface")), run.place())
+}
+
 /// Answers a request that needs no conversation; none for any other.
 fn stored(assembly: &Assembly, request: Request) -> Option<Answer> {
-    let request = match InterfaceStore::new(assembly).answer(request) {
+    let request = match interface_store(assembly).answer(request) {
         Ok(answer) => return Some(answer),
         Err(other) => other,
     };
@@ -163,7 +168,7 @@ fn stored(assembly: &Assembly, request: Request) -> Option<Answer> {
 
 /// The line editor of the plain front end, with the history and completions of the interface.
 pub(crate) fn line_editor(assembly: &Assembly) -> ::tui::line::Editor {
-    let mut editor = ::tui::line::Editor::new(InterfaceStore::new(assembly).history());
+    let mut editor = ::tui::line::Editor::new(interface_store(assembly).history());
     let root = assembly.place().to_owned();
     let known = ["model", "skill", "undo", "redo"];
     let known = known.map(|command| (command, lists::known_arguments(assembly, command)));

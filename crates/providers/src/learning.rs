@@ -8,8 +8,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use contract::provider::{Model, Provider, ProviderError, ReplyStream, Request};
 
+/// The time at which the models are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum When {
+pub enum When {
     /// Before the first reply, because a limit depends on it.
     First,
     /// With the first request; the reply waits a moment for it, to show the cost.
@@ -21,14 +22,29 @@ pub(crate) enum When {
 /// The longest wait for prices that are only shown.
 const MOMENT: Duration = Duration::from_secs(2);
 
-pub(crate) type Keep = Arc<dyn Fn(&[Model]) + Send + Sync>;
+/// Stores the list.
+pub type Keep = Arc<dyn Fn(&[Model]) + Send + Sync>;
 
-pub(crate) struct Learning {
-    pub(crate) provider: Arc<dyn Provider>,
-    pub(crate) offered: Arc<OnceLock<Vec<Model>>>,
-    pub(crate) keep: Keep,
-    pub(crate) when: When,
-    pub(crate) requests: AtomicU32,
+/// A provider that also asks for its models.
+pub struct Learning {
+    provider: Arc<dyn Provider>,
+    offered: Arc<OnceLock<Vec<Model>>>,
+    keep: Keep,
+    when: When,
+    requests: AtomicU32,
+}
+
+impl Learning {
+    /// Sets `offered` once the models are known.
+    #[must_use]
+    pub fn new(
+        provider: Arc<dyn Provider>,
+        offered: Arc<OnceLock<Vec<Model>>>,
+        keep: Keep,
+        when: When,
+    ) -> Self {
+        Self { provider, offered, keep, when, requests: AtomicU32::default() }
+    }
 }
 
 #[async_trait]

@@ -2,38 +2,41 @@
 //! must not call it.
 
 use std::cmp::Reverse;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use ::tui::host::{Answer, Request};
 use contract::event::Level;
 use files::private::{self, Durability};
 use rustix::process::{Pid, getpid, test_kill_process};
 use serde_json::{Value, json};
 
-use crate::assemble::run_context::RunContext;
+use crate::host::{Answer, Request};
 
 const MAX_PROMPTS: usize = 1000;
 const MAX_HISTORY_BYTES: usize = 4 << 20;
 /// A longer prompt is not stored: it is a pasted file.
 const MAX_PROMPT_BYTES: usize = 256 << 10;
 
-pub(crate) struct InterfaceStore {
+/// The stored state of the interface.
+pub struct InterfaceStore {
     directory: Option<PathBuf>,
     draft_prefix: String,
 }
 
 impl InterfaceStore {
-    pub(crate) fn new(run: &RunContext) -> Self {
-        let directory = run.writable_config_dir().map(|dir| dir.join("interface"));
-        // A read-only run stores nothing.
-        let directory = directory.filter(|_| !run.global.safe);
-        let project = blake3::hash(run.place().as_os_str().as_encoded_bytes()).to_hex();
+    /// The state in a directory, with the drafts of a project. Without a directory nothing is stored.
+    #[must_use]
+    pub fn new(directory: Option<PathBuf>, project: &Path) -> Self {
+        let project = blake3::hash(project.as_os_str().as_encoded_bytes()).to_hex();
         Self { directory, draft_prefix: format!("draft-{}-", &project[..16]) }
     }
 
-    /// Answers a request about stored state; returns any other.
-    pub(super) fn answer(&self, request: Request) -> Result<Answer, Request> {
+    /// Answers a request about stored state.
+    ///
+    /// # Errors
+    ///
+    /// Returns any other request.
+    pub fn answer(&self, request: Request) -> Result<Answer, Request> {
         let stored = match request {
             Request::History => return Ok(Answer::History(self.history())),
             Request::Draft => return Ok(Answer::Draft(self.draft())),
@@ -53,7 +56,9 @@ impl InterfaceStore {
         self.directory.as_ref().map(|directory| directory.join(name))
     }
 
-    pub(crate) fn history(&self) -> Vec<String> {
+    /// Earlier prompts, the newest last.
+    #[must_use]
+    pub fn history(&self) -> Vec<String> {
         let end = |path: PathBuf| private::read_end(&path, private::SIZE_LIMIT).ok();
         let bytes = self.path("history.jsonl").and_then(end).unwrap_or_default();
         let lines = bytes.split(|byte| *byte == b'\n');
@@ -63,7 +68,12 @@ impl InterfaceStore {
         prompts.into_iter().skip(skipped).collect()
     }
 
-    pub(crate) fn remember(&self, text: &str) -> io::Result<()> {
+    /// Adds a prompt to the history.
+    ///
+    /// # Errors
+    ///
+    /// If the history cannot be written.
+    pub fn remember(&self, text: &str) -> io::Result<()> {
         let Some(path) = self.path("history.jsonl") else { return Ok(()) };
         if text.len() > MAX_PROMPT_BYTES {
             return Ok(());
@@ -129,7 +139,9 @@ impl InterfaceStore {
         }
     }
 
-    pub(crate) fn theme(&self) -> Option<String> {
+    /// The chosen theme.
+    #[must_use]
+    pub fn theme(&self) -> Option<String> {
         let bytes = private::read(&self.path("state.json")?).ok()??;
         let state: Value = serde_json::from_slice(&bytes).ok()?;
         state.get("theme")?.as_str().map(str::to_owned)
