@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use args::{ChatArgs, OutputFormat};
-use contract::event::{Direction, EventKind, Input};
+use contract::event::{EventKind, Input};
 use contract::message::Usage;
 use contract::policy::Mode;
 use contract::text::visible;
@@ -17,7 +17,7 @@ use initrunner::role::{Interval, SessionBudget};
 use line_ui::steering::Steering;
 use line_ui::tee::Tee;
 use serde_json::Value;
-use sessions::snapshots::{SessionSnapshots, UndoRequest};
+use sessions::snapshots::UndoRequest;
 use tui::line::{Line, Lines};
 use tui::user_command;
 
@@ -28,7 +28,6 @@ use crate::assemble::role::{self, OpenRole};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice::{self, ChosenSession, SessionStorage};
 use crate::assemble::setup::{Reload, Setup};
-use crate::assemble::undo::{self, Detail};
 use crate::assemble::{effort, mcp};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::slash::{self, Control, Expansion, Facts};
@@ -329,6 +328,7 @@ impl Talk<'_> {
                     usage: &session.usage,
                     session: Some(id).filter(|_| *storage == SessionStorage::Saved),
                     mode: session.mode,
+                    answering: Some(self.answering.as_ref()),
                     policy: Some(present.policy.as_ref()),
                 };
                 let expansion = match mcp::prompt(assembly, slash.name, slash.rest).await? {
@@ -427,8 +427,13 @@ impl Talk<'_> {
                 return Ok(Step::Leave(Next::Model { model, session }));
             }
             Control::Theme(_) => {
-                return Err(Problem::misuse("`/theme` is for the whole screen")
-                    .hint("lines have the terminal's own colors"));
+                return Err(screen_only("theme", "lines have the terminal's own colors"));
+            }
+            Control::Copy => return Err(screen_only("copy", "select text with the terminal")),
+            Control::Rename(title) => {
+                session.saved_id()?;
+                self.show(&format!("The title is now {title}."))?;
+                session.record(EventKind::Titled { title }).await?;
             }
             Control::Resume(id) => {
                 let found = self.assembly.store()?.resolve(&id).map_err(|error| {
@@ -511,33 +516,6 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn snapshots(&self) -> Result<&Arc<SessionSnapshots>, Problem> {
-        self.opened.snapshots.as_ref().ok_or_else(|| {
-            Problem::misuse("undo is not available in this conversation")
-                .hint("it needs a saved session and `undo.enabled: true`")
-        })
-    }
-
-    async fn restore(
-        &mut self,
-        run: &RunContext,
-        direction: Direction,
-        wanted: UndoRequest,
-    ) -> Result<String, Problem> {
-        let snapshots = self.snapshots()?;
-        let store = run.store()?;
-        let mut events = Vec::new();
-        let history = || Ok(store.history(&self.opened.id)?);
-        let report = undo::restore(snapshots, history, (direction, wanted), &mut |what| {
-            events.push(what);
-            Ok(())
-        })?;
-        for what in events {
-            self.record(what).await?;
-        }
-        Ok(undo::told(&report))
-    }
-
     async fn record(&mut self, what: EventKind) -> Result<(), Problem> {
         // If the conversation is over, its events end.
         let _ = self.opened.conversation.inputs.send(Input::Record(what.clone())).await;
@@ -557,17 +535,6 @@ impl Session<'_> {
         Err(Problem::failed("the conversation is over"))
     }
 
-    fn changes(
-        &self,
-        run: &RunContext,
-        turns: Option<u32>,
-        detail: Detail,
-    ) -> Result<String, Problem> {
-        let snapshots = self.snapshots()?;
-        let history = run.store()?.history(&self.opened.id)?;
-        undo::listed(snapshots, undo::last(&history, turns), detail)
-    }
-
     fn is_kept(&self) -> bool {
         self.has_begun && self.opened.storage == SessionStorage::Saved
     }
@@ -580,6 +547,10 @@ impl Session<'_> {
         }
         Ok(self.has_begun.then(|| self.opened.id.to_string()))
     }
+}
+
+fn screen_only(name: &str, hint: &'static str) -> Problem {
+    Problem::misuse(format!("`/{name}` is for the whole screen")).hint(hint)
 }
 
 /// Keeps the exit code of a failure if later turns succeed.

@@ -3,6 +3,7 @@
 
 pub(crate) mod filled;
 mod local;
+mod reports;
 mod shown;
 
 use std::path::{Path, PathBuf};
@@ -26,6 +27,7 @@ use python_host::Missing;
 use serde_json::json;
 use sessions::snapshots::OnConflict;
 
+use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::permissions::remembered;
 use crate::assemble::run_context::RunContext;
@@ -50,14 +52,22 @@ const fn own(name: &'static str, args: &'static str, description: &'static str) 
 /// The built-in commands. No other command can have their names.
 pub(crate) const BUILTIN: &[Builtin] = &[
     own("help", "", "List commands"),
+    own("status", "", "Show version, directory, model, mode, sandbox and session"),
+    own("config", "", "List the configuration files"),
+    own("login", "", "Say how to add a provider and its key"),
+    own("init", "", "Have the model write AGENTS.md for this project"),
+    own("review", "[changes]", "Have the model review code changes"),
     own("clear", "", "Clear the conversation"),
     own("compact", "[instructions]", "Compact the conversation"),
+    own("context", "", "Show what fills the context window"),
     own("model", "[name]", "Show or change the model"),
     own("effort", "[off | low | medium | high]", "Show or change how hard the model thinks"),
     own("mode", "[read-only | ask | normal | yolo]", "Show or change the permission mode"),
     own("theme", "[name]", "Choose the color theme"),
     own("skill", "NAME [request]", "Use a skill"),
     own("tools", "", "List the tools"),
+    own("agents", "", "List the agents"),
+    own("mcp", "", "List the MCP servers"),
     own("plugins", "", "List the plugins"),
     own("permissions", "[revoke RULE]", "Show remembered permissions; revoke it"),
     own("cost", "", "Show tokens and cost of this conversation"),
@@ -69,10 +79,19 @@ pub(crate) const BUILTIN: &[Builtin] = &[
     own("new", "", "Start a new session"),
     own("rewind", "[message] [files]", "Go back to before an earlier message of yours"),
     own("fork", "[message]", "Continue in a copy of this session"),
+    own("rename", "TITLE", "Give this session a title"),
     own("resume", "[id]", "Switch to another session; without an ID, list them"),
+    own("copy", "", "Copy the last reply"),
     own("export", "[file]", "Export the conversation as Markdown"),
     own("quit", "", "End"),
 ];
+
+const LOGIN: &str = "`brynhild login` in a shell stores a key and chooses a model. Then \
+                     `brynhild -c` continues here, and `/model` switches.";
+/// Built-in prompts that a command of the user, a plugin or the project replaces.
+const OVERRIDABLE: [&str; 2] = ["init", "review"];
+const INIT_PROMPT: &str = include_str!("slash/init.md");
+const REVIEW_PROMPT: &str = include_str!("slash/review.md");
 
 /// The environment variables that a command of an untrusted project gets.
 const HARMLESS: [&str; 9] =
@@ -142,6 +161,8 @@ pub(crate) enum Control {
         turns: Option<u32>,
         detail: Detail,
     },
+    Rename(String),
+    Copy,
     Export(Option<PathBuf>),
     Quit,
 }
@@ -176,6 +197,8 @@ impl Control {
                 ("redo", "`brynhild session redo` redoes them")
             }
             Self::Changes { .. } => ("changes", "`brynhild session changes` shows them"),
+            Self::Rename(_) => ("rename", "`brynhild session title ID TITLE` gives a title"),
+            Self::Copy => ("copy", "a single prompt prints its reply"),
             Self::Export(_) => ("export", "`brynhild session export ID` writes a session"),
             Self::Quit => ("quit", "a single prompt ends by itself"),
         }
@@ -187,6 +210,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) usage: &'a Usage,
     pub(crate) session: Option<&'a SessionId>,
     pub(crate) mode: Mode,
+    /// None if no model was chosen yet.
+    pub(crate) answering: Option<&'a AnsweringModel>,
     /// None if no call was judged yet.
     pub(crate) policy: Option<&'a dyn Approvals>,
 }
@@ -209,7 +234,8 @@ impl Offer {
             foreign: assembly.claude().commands().cloned().collect(),
         };
         let found = plugins::commands::discover(&places, &assembly.contributions());
-        let reserved: Vec<&str> = BUILTIN.iter().map(|builtin| builtin.name).collect();
+        let names = BUILTIN.iter().map(|builtin| builtin.name);
+        let reserved: Vec<&str> = names.filter(|name| !OVERRIDABLE.contains(name)).collect();
         let table = Table::new(found.commands, &reserved);
         Self { table, prompts: Vec::new(), problems: found.problems }
     }
@@ -262,7 +288,9 @@ pub(crate) async fn expand<'a>(
     let rest = Some(slash.rest).filter(|rest| !rest.is_empty()).map(str::to_owned);
     let show = |text: String| Ok(Expansion::Show(text));
     let control = |control: Control| Ok(Expansion::Control(control));
-    let Some(builtin) = builtin(slash.name) else {
+    let is_own =
+        |name| OVERRIDABLE.contains(&name) && Offer::new(assembly).table.find(name).is_some();
+    let Some(builtin) = builtin(slash.name).filter(|builtin| !is_own(builtin.name)) else {
         return prompt(assembly, slash, facts().session).await;
     };
     match builtin.name {
@@ -281,6 +309,22 @@ pub(crate) async fn expand<'a>(
         },
         "theme" => control(Control::Theme(rest)),
         "skill" => skill(assembly, slash.rest),
+        "status" => show(reports::status(assembly, &facts())),
+        "config" => show(reports::config(assembly)?),
+        "context" => show(reports::context(assembly, &facts())?),
+        "agents" => show(reports::agents(assembly)),
+        "mcp" => show(reports::mcp(assembly)?),
+        "init" => Ok(Expansion::Prompt { text: INIT_PROMPT.to_owned(), skill: None }),
+        "review" => {
+            let changes = rest.as_deref().unwrap_or("(none named)");
+            Ok(Expansion::Prompt { text: format!("{REVIEW_PROMPT}{changes}"), skill: None })
+        }
+        "login" => show(LOGIN.to_owned()),
+        "copy" => control(Control::Copy),
+        "rename" => match rest {
+            Some(title) => control(Control::Rename(title)),
+            None => Err(Problem::misuse("no title was given").hint("`/rename TITLE`")),
+        },
         "tools" => show(shown::tools(facts().tools)),
         "plugins" => show(shown::plugins(assembly)),
         "permissions" => show(permissions(assembly, slash.rest, &facts())?),
@@ -486,7 +530,8 @@ pub(crate) async fn once(assembly: &Assembly, words: &str) -> Result<Once, Probl
     if slash.name.eq_ignore_ascii_case("tools") {
         tools = setup::known_tools(assembly, ToolListing::List).await?.specs().to_vec();
     }
-    let facts = || Facts { tools: &tools, usage: &usage, session: None, mode, policy: None };
+    let (session, answering, policy) = (None, None, None);
+    let facts = || Facts { tools: &tools, usage: &usage, session, mode, answering, policy };
     match expand(assembly, slash, facts).await? {
         Expansion::AsIs => Ok(Once::AsIs),
         Expansion::Prompt { text, skill } => Ok(Once::Prompt { text, skill }),
@@ -532,6 +577,5 @@ mod tests {
     fn built_in_names_ignore_case() {
         assert_eq!(builtin("HELP").unwrap().name, "help");
         assert!(builtin("helpful").is_none());
-        assert_eq!(BUILTIN.len(), 23);
     }
 }

@@ -314,7 +314,9 @@ impl Requests {
         let TurnState { usage, mode, .. } = self.state().clone();
         let session = (self.storage == SessionStorage::Saved).then_some(&self.id);
         let policy = Some(present.policy.as_ref());
-        let facts = || slash::Facts { tools: &present.tools, usage: &usage, session, mode, policy };
+        let answering = Some(self.answering.as_ref());
+        let tools = &present.tools;
+        let facts = || slash::Facts { tools, usage: &usage, session, mode, answering, policy };
         let expansion = match mcp::prompt(assembly, slash.name, slash.rest).await? {
             Some(text) => Expansion::Prompt { text, skill: None },
             None => slash::expand(assembly, slash, facts).await?,
@@ -398,6 +400,14 @@ impl Requests {
                 let mut answers = vec![Answer::Show(undo::told(&report))];
                 answers.extend(events);
                 Answer::Several(answers)
+            }
+            Control::Copy => Answer::Start(Action::Copy),
+            Control::Rename(title) => {
+                self.saved_id()?;
+                let text = format!("The title is now {title}.");
+                let tell = Answer::Tell { level: Level::Info, text, hint: None };
+                let record = Answer::send(Input::Record(EventKind::Titled { title }));
+                Answer::Several(vec![tell, record])
             }
             Control::Changes { turns, detail } => Answer::Changes(self.changes(turns, detail)?),
             Control::Export(path) => {

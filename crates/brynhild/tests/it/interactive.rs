@@ -9,6 +9,7 @@ mod lost_terminal;
 mod models;
 mod queue;
 mod rewind;
+mod slash_commands;
 mod start_screen;
 mod steering;
 mod stress;

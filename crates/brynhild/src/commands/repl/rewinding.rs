@@ -1,14 +1,17 @@
-//! Lines that go back in the conversation, and the results of the user's commands.
+//! Lines that go back in the conversation or undo changes, and the results of the user's commands.
+
+use std::sync::Arc;
 
 use contract::event::Direction;
 use contract::id::SessionId;
-use sessions::snapshots::{OnConflict, UndoRequest};
+use sessions::snapshots::{OnConflict, SessionSnapshots, UndoRequest};
 use tui::user_command::UserCommands;
 
 use super::{Next, Session, Step, Talk};
 use crate::assemble::rewind;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice::SessionStorage;
+use crate::assemble::undo::{self, Detail};
 use crate::exit::Problem;
 use crate::frontends::slash::RewindFiles;
 
@@ -51,6 +54,44 @@ impl Talk<'_> {
 }
 
 impl Session<'_> {
+    fn snapshots(&self) -> Result<&Arc<SessionSnapshots>, Problem> {
+        self.opened.snapshots.as_ref().ok_or_else(|| {
+            Problem::misuse("undo is not available in this conversation")
+                .hint("it needs a saved session and `undo.enabled: true`")
+        })
+    }
+
+    pub(super) async fn restore(
+        &mut self,
+        run: &RunContext,
+        direction: Direction,
+        wanted: UndoRequest,
+    ) -> Result<String, Problem> {
+        let snapshots = self.snapshots()?;
+        let store = run.store()?;
+        let mut events = Vec::new();
+        let history = || Ok(store.history(&self.opened.id)?);
+        let report = undo::restore(snapshots, history, (direction, wanted), &mut |what| {
+            events.push(what);
+            Ok(())
+        })?;
+        for what in events {
+            self.record(what).await?;
+        }
+        Ok(undo::told(&report))
+    }
+
+    pub(super) fn changes(
+        &self,
+        run: &RunContext,
+        turns: Option<u32>,
+        detail: Detail,
+    ) -> Result<String, Problem> {
+        let snapshots = self.snapshots()?;
+        let history = run.store()?.history(&self.opened.id)?;
+        undo::listed(snapshots, undo::last(&history, turns), detail)
+    }
+
     pub(super) fn saved_id(&self) -> Result<&SessionId, Problem> {
         let is_saved = self.opened.storage == SessionStorage::Saved;
         rewind::saved(is_saved.then_some(&self.opened.id))
