@@ -153,6 +153,7 @@ fn fifos_in_place_of_executables_are_reported() {
 
 #[test]
 fn reference_lists_the_support_of_every_hook() {
+    use std::fmt::Write as _;
     let mut text = String::from("| hook | support | reason |\n|---|---|---|\n");
     for point in &point::POINTS {
         let (support, reason) = match point.standing {
@@ -160,7 +161,7 @@ fn reference_lists_the_support_of_every_hook() {
             point::Standing::Told(_, why) => ("partly", why),
             point::Standing::Absent(why) => ("no", why),
         };
-        text += &format!("| `{}` | {support} | {reason} |\n", point.name);
+        writeln!(text, "| `{}` | {support} | {reason} |", point.name).unwrap();
     }
     crate::tests::fixture::check_reference("plugin-systems.md", "chibi", &text);
 }

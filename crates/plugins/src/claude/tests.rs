@@ -153,27 +153,28 @@ fn plugin_formats_are_recognized_by_file_names() {
 
 #[test]
 fn reference_lists_the_support_of_every_part() {
+    use std::fmt::Write as _;
     let mut text = String::from("| hook event | support | reason |\n|---|---|---|\n");
     for (name, ..) in event::TABLE {
-        text += &format!("| `{name}` | yes | |\n");
+        writeln!(text, "| `{name}` | yes | |").unwrap();
     }
     for (name, why) in event::MISSING {
-        text += &format!("| `{name}` | no | {why} |\n");
+        writeln!(text, "| `{name}` | no | {why} |").unwrap();
     }
     text += "\n| part | support | reason |\n|---|---|---|\n";
     for part in ["commands", "agents", "skills", "hooks", "mcpServers", "userConfig"] {
-        text += &format!("| `{part}` | yes | |\n");
+        writeln!(text, "| `{part}` | yes | |").unwrap();
     }
     for (key, path, why) in manifest::UNUSED {
         let part = if key.is_empty() { path } else { key };
-        text += &format!("| `{part}` | no | {why} |\n");
+        writeln!(text, "| `{part}` | no | {why} |").unwrap();
     }
     text += "\n| key of an agent | support | reason |\n|---|---|---|\n";
     for key in agent_file::REFUSED {
-        text += &format!("| `{key}` | no | not used in the agents of a plugin |\n");
+        writeln!(text, "| `{key}` | no | not used in the agents of a plugin |").unwrap();
     }
     for key in agent_file::IGNORED {
-        text += &format!("| `{key}` | no | it has no effect |\n");
+        writeln!(text, "| `{key}` | no | it has no effect |").unwrap();
     }
     crate::tests::fixture::check_reference("plugin-systems.md", "claude", &text);
 }

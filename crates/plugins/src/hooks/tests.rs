@@ -288,6 +288,7 @@ async fn hooks_cannot_write_in_read_only_mode() {
 #[test]
 fn reference_lists_every_event() {
     use super::event::Event;
+    use std::fmt::Write as _;
     let meaning = |event: Event| match event {
         Event::PluginInit => "A plugin starts; only for hooks of that plugin",
         Event::PluginShutdown => "A plugin ends; only for hooks of that plugin",
@@ -316,7 +317,7 @@ fn reference_lists_every_event() {
     for event in Event::ALL {
         let blocks = if event.can_block() { "yes" } else { "no" };
         let (name, when, changes) = (event.name(), meaning(event), changes(event));
-        text += &format!("| `{name}` | {when} | {blocks} | {changes} |\n");
+        writeln!(text, "| `{name}` | {when} | {blocks} | {changes} |").unwrap();
     }
     text += "\n| event | fields beside the shared ones |\n|---|---|\n";
     let shared = Event::PluginInit.fields();
@@ -327,10 +328,10 @@ fn reference_lists_every_event() {
             .filter(|it| !shared.contains(it))
             .map(|it| format!("`{it}`"))
             .collect();
-        text += &format!("| `{}` | {} |\n", event.name(), own.join(", "));
+        writeln!(text, "| `{}` | {} |", event.name(), own.join(", ")).unwrap();
     }
     let shared: Vec<String> = shared.iter().map(|it| format!("`{it}`")).collect();
-    text +=
-        &format!("\nEvery event has these fields, as far as they apply: {}.\n", shared.join(", "));
+    let shared = shared.join(", ");
+    writeln!(text, "\nEvery event has these fields, as far as they apply: {shared}.").unwrap();
     crate::tests::fixture::check_reference("hooks.md", "events", &text);
 }

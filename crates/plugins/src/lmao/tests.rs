@@ -185,6 +185,7 @@ fn files_are_found_at_any_depth_except_in_other_plugins() {
 
 #[test]
 fn reference_lists_the_supported_hooks() {
+    use std::fmt::Write as _;
     let source = include_str!("../../../python-host/python/adapters/lmao/moments.py");
     let lists = source.lines().filter(|line| line.contains(" = (\""));
     let mut names: Vec<&str> = lists.flat_map(|line| line.split('"').skip(1).step_by(2)).collect();
@@ -192,7 +193,7 @@ fn reference_lists_the_supported_hooks() {
     names.dedup();
     let mut text = String::from("| hook | support |\n|---|---|\n");
     for name in names {
-        text += &format!("| `{name}` | yes |\n");
+        writeln!(text, "| `{name}` | yes |").unwrap();
     }
     text += "| all others | no |\n";
     crate::tests::fixture::check_reference("plugin-systems.md", "lmao", &text);

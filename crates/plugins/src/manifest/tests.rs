@@ -175,6 +175,7 @@ fn style_notes_are_one_message() {
 
 #[test]
 fn reference_lists_every_key_of_a_manifest() {
+    use std::fmt::Write as _;
     let meaning = |key: &str| match key {
         "name" => "1 to 64 lower-case letters, digits and hyphens; required",
         "version" => "text; required. A bare number is read as text, with a note",
@@ -190,8 +191,9 @@ fn reference_lists_every_key_of_a_manifest() {
         "sandbox" => "access that it requests: `network`, `read`, `write`, `env`, `exec`",
         other => panic!("`{other}` needs a meaning"),
     };
-    let rows: String =
-        fields::KEYS.into_iter().map(|key| format!("| `{key}` | {} |\n", meaning(key))).collect();
-    let table = format!("| key | meaning |\n|---|---|\n{rows}");
+    let mut table = String::from("| key | meaning |\n|---|---|\n");
+    for key in fields::KEYS {
+        writeln!(table, "| `{key}` | {} |", meaning(key)).unwrap();
+    }
     crate::tests::fixture::check_reference("manifest.md", "keys", &table);
 }
