@@ -208,7 +208,7 @@ mod tests {
             agent("bad", Some(Err("no"))),
             agent("slow", None),
         ];
-        let tools = spawn_tools(agents, (2, Duration::from_secs(60)), &tool_host);
+        let tools = spawn_tools(agents, (2, Duration::from_mins(1)), &tool_host);
         let [spawn, poll, await_all, await_any, cancel] = &tools[..] else { panic!("five tools") };
         assert_eq!(fixture::output(poll, json!({})).await, "No spawned tasks.");
         let mut ids = Vec::new();
