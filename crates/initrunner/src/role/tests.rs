@@ -160,7 +160,7 @@ fn reference_lists_the_support_of_every_key() {
         writeln!(text, "| `{key}` | no |").unwrap();
     }
     text += "\n| tool type | support |\n|---|---|\n";
-    for kind in crate::builtin::kinds().chain(["api", "mcp", "delegate", "custom"]) {
+    for kind in crate::builtin::kinds().chain(["api", "mcp", "delegate", "spawn", "custom"]) {
         writeln!(text, "| `{kind}` | yes |").unwrap();
     }
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
