@@ -20,6 +20,7 @@ use contract::event::{Direction, Event, EventKind, Input, Level};
 use contract::id::SessionId;
 use contract::message::Usage;
 use contract::policy::Mode;
+use contract::provider::ReasoningLevel;
 use contract::sandbox::Network;
 use line_ui::tee::BackgroundLog;
 use plugins::dialects;
@@ -345,18 +346,7 @@ impl Requests {
                 let tell = Answer::Tell { level: Level::Info, text, hint: None };
                 Answer::Several(vec![tell, Answer::send(Input::Mode(mode))])
             }
-            Control::Effort(level) => {
-                let (assembly, answering) = (&self.assembly, &self.answering);
-                // The next one is shown in the status line only.
-                let is_named = level.is_some();
-                let level = level.unwrap_or_else(|| effort::next(assembly, answering));
-                let (text, input) = effort::change(assembly, answering, level);
-                let tell = Answer::Tell { level: Level::Info, text, hint: None };
-                let tell = (is_named || input.is_none()).then_some(tell);
-                let shown = Answer::Effort(effort::in_use(assembly, answering));
-                let answers = tell.into_iter().chain(input.map(Answer::send)).chain([shown]);
-                Answer::Several(answers.collect())
-            }
+            Control::Effort(level) => self.effort(level),
             // Without a name they open a panel.
             Control::Model(None) | Control::Theme(None) => Answer::Done,
             Control::Theme(Some(name)) => match themes::theme(&self.assembly, &name) {
@@ -418,6 +408,18 @@ impl Requests {
             }
             Control::Quit => Answer::Leave(Leave::Quit),
         })
+    }
+
+    /// Changes the reasoning effort. The next one is shown in the status line only.
+    fn effort(&self, level: Option<ReasoningLevel>) -> Answer {
+        let (assembly, answering) = (&self.assembly, &self.answering);
+        let is_named = level.is_some();
+        let level = level.unwrap_or_else(|| effort::next(assembly, answering));
+        let (text, input) = effort::change(assembly, answering, level);
+        let tell = Answer::Tell { level: Level::Info, text, hint: None };
+        let tell = (is_named || input.is_none()).then_some(tell);
+        let shown = Answer::Effort(effort::in_use(assembly, answering));
+        Answer::Several(tell.into_iter().chain(input.map(Answer::send)).chain([shown]).collect())
     }
 
     fn saved_id(&self) -> Result<&SessionId, Problem> {
