@@ -152,8 +152,10 @@ fn conversation(global: Global) -> Result<RunContext, Problem> {
     let Some(root) = run.wide_root().filter(|_| run.can_ask() && !run.global.yes) else {
         return Ok(run);
     };
+    let holds_home = run.environment.home.as_ref().is_some_and(|home| home.starts_with(root));
+    let limit = if holds_home { ", but not run commands, since these never see it" } else { "" };
     let question = format!(
-        "{} is not a project directory: the model could read everything in it. Work here?",
+        "{} is not a project directory: the model could read everything in it{limit}. Work here?",
         root.display()
     );
     if !confirmed(&run, &question)? {
