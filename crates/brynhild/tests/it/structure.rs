@@ -11,6 +11,7 @@ const TEST_NAME_LENGTH: usize = 60;
 
 /// The largest number of production lines in some directories of `crates/`.
 const BUDGETS: &[(&str, usize)] = &[
+    ("acp/src", 2_500),
     ("agent/src", 6_400),
     ("args/src", 1_750),
     ("brynhild/src", 22_000),
