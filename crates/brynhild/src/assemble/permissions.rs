@@ -1,35 +1,44 @@
 //! The policy that judges calls, from configured and remembered rules.
 
 mod file_rules;
-mod names;
 pub(crate) mod remembered;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ::mcp::resource_tools::{LIST_RESOURCES, READ_RESOURCE};
+use approvals::RuleStore;
+use approvals::names::{KnownNames, meant};
+use approvals::remembered::Memory;
 use config::origin::Layer;
+use config::schema::TOOLS;
 use config::settings::Approval;
-use contract::action::{Action, View};
-use contract::policy::{Approvals, Granted, Mode, Policy, Reach, Ruling, StoredApproval};
-use contract::tool::ToolSpec;
-use policy::rules::{Rule, Scope};
+use contract::policy::Approvals;
+use policy::rules::{self, Rule, Scope};
 use policy::{Judge, RequireApproval, Settings, ToolSettings};
 use serde_json::{Value, json};
 
 use crate::assemble::assembly::Assembly;
+use crate::assemble::plugin_env;
 use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 use crate::{assemble, output};
 pub(crate) use file_rules::{file_rules, host_rules};
-use remembered::RememberedRules;
+
+/// Rule words that are no tools, and our tools that come with servers and plugins.
+const WORDS: [&str; 5] = ["Host", "WebFetch", LIST_RESOURCES, READ_RESOURCE, "ToolSearch"];
 
 pub(crate) fn policy(assembly: &Assembly, root: &Path) -> Result<Arc<dyn Approvals>, Problem> {
-    let memories = assembly.loaded.config_dir.as_deref().map(RememberedRules::new);
-    let mut rules = rules(assembly)?;
-    if let Some(memories) = &memories {
-        let (remembered, problems) = memories.rules(root);
-        rules.extend(remembered);
+    let remembered = assembly.loaded.config_dir.as_deref().map(remembered::open);
+    let mut rules = configured(assembly)?;
+    if let Some(remembered) = &remembered {
+        let (more, problems) = remembered.rules(root, |memory, origin| {
+            let Memory { rule, tool, source } = memory;
+            let [rule, tool, source] = [rule, tool, source].map(String::clone);
+            rules::Memory { rule, tool, source }.recall(Scope::User, origin)
+        });
+        rules.extend(more);
         for problem in problems {
             output::warning(&problem);
         }
@@ -48,64 +57,12 @@ pub(crate) fn policy(assembly: &Assembly, root: &Path) -> Result<Arc<dyn Approva
     for warning in judge.warnings() {
         output::warning(&warning);
     }
-    let bound = assembly.loaded.max_mode;
-    Ok(Arc::new(RuleStore { judge, memories, root: root.to_owned(), bound }))
-}
-
-/// Judges, and stores approvals that outlive the session.
-struct RuleStore {
-    judge: Judge,
-    memories: Option<RememberedRules>,
-    root: PathBuf,
-    /// The loosest mode that the site allows.
-    bound: Option<Mode>,
-}
-
-impl Policy for RuleStore {
-    fn judge(&self, tool: &ToolSpec, actions: &[Action], mode: Mode) -> Ruling {
-        let mode = self.bound.map_or(mode, |bound| mode.min(bound));
-        self.judge.judge(tool, actions, mode)
-    }
-
-    fn view(&self, tool: &ToolSpec) -> View {
-        self.judge.view(tool)
-    }
-}
-
-impl Approvals for RuleStore {
-    fn remember(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {
-        self.judge.remember(tool, actions)
-    }
-
-    fn rememberable(&self, tool: &ToolSpec, actions: &[Action]) -> Vec<String> {
-        self.judge.rememberable(tool, actions)
-    }
-
-    fn session(&self) -> Vec<String> {
-        self.judge.session()
-    }
-
-    fn forget(&self, rule: &str) -> bool {
-        self.judge.forget(rule)
-    }
-
-    fn grant(&self, rules: &[String], origin: &str) -> Granted {
-        self.judge.grant(rules, origin)
-    }
-
-    fn store(&self, tool: &ToolSpec, actions: &[Action], reach: Reach) -> StoredApproval {
-        let memories = self.judge.memories(tool, actions);
-        let rules = self.judge.remember(tool, actions);
-        if rules.is_empty() {
-            return StoredApproval::default();
-        }
-        let written = match &self.memories {
-            Some(store) if !memories.is_empty() => store.add(memories, &self.root, reach),
-            Some(_) => Err(String::from("this permission cannot be stored")),
-            None => Err(String::from("there is no home directory to store permissions in")),
-        };
-        StoredApproval { rules, problem: written.err() }
-    }
+    let memories: fn(&Judge, &_, &_) -> _ = |judge, tool, actions| {
+        let memory = |it: rules::Memory| Memory { rule: it.rule, tool: it.tool, source: it.source };
+        judge.memories(tool, actions).into_iter().map(memory).collect()
+    };
+    let (root, bound) = (root.to_owned(), assembly.loaded.max_mode);
+    Ok(Arc::new(RuleStore { judge, memories, remembered, root, bound }))
 }
 
 fn file_rules_enforced(assembly: &Assembly) -> bool {
@@ -120,7 +77,7 @@ pub(crate) fn readable(assembly: &Assembly) -> Vec<PathBuf> {
     paths
 }
 
-fn rules(assembly: &Assembly) -> Result<Vec<Rule>, Problem> {
+fn configured(assembly: &Assembly) -> Result<Vec<Rule>, Problem> {
     let permissions = &assembly.config().permissions;
     let lists =
         [("allow", &permissions.allow), ("ask", &permissions.ask), ("deny", &permissions.deny)];
@@ -159,9 +116,15 @@ fn rule(
         | None => Scope::User,
     };
     let place = origin.map(ToString::to_string).unwrap_or_default();
-    let entries = names::meant(assembly, list, entry, &place);
-    let parsed = policy::rules::parse(&json!({ list: entries }), scope, |_| place.clone())
-        .map_err(|error| {
+    let known = KnownNames {
+        tools: TOOLS,
+        words: &WORDS,
+        unmasked: tui::masks::unmasked,
+        is_open: &|| assembly.role.is_some() || !plugin_env::named(assembly).is_empty(),
+    };
+    let entries = meant(&known, (list, entry), &place, &|text| assembly.warn_once(text));
+    let parsed =
+        rules::parse(&json!({ list: entries }), scope, |_| place.clone()).map_err(|error| {
             Problem::misuse(error.to_string())
                 .hint("a rule is written as `Bash(git status:*)`, `Read(/etc/**)` or a tool's name")
         })?;

@@ -2,12 +2,12 @@
 
 mod fingerprint;
 mod reload;
-mod renewable;
 mod swappable;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ::approvals::Renewable;
 use ::mcp::Servers;
 use agent::conversation::{Beginning, Conversation, Share};
 use agent::registry::Registry;
@@ -41,7 +41,6 @@ use crate::exit::Problem;
 use crate::output;
 pub(crate) use reload::Reload;
 use reload::{CurrentState, WatchedFiles};
-use renewable::Renewable;
 use swappable::{ForeignPlugins, Swappable};
 
 /// The parts of a conversation before it is opened.

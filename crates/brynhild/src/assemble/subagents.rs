@@ -1,24 +1,22 @@
-//! Agents that the model delegates to: their files, the tool, and their starting state. Each runs
-//! in a nested conversation (`agent::nested`) with the same rules, hooks, questions and sandbox.
+//! Agents that the model delegates to: their files and their starting state. Each runs in a nested
+//! conversation (`agent::nested`) with the same rules, hooks, questions and sandbox.
 
 mod agent_list;
-mod report;
-mod scoped;
 mod subagent_run;
-mod task;
-mod tool_filter;
 
 use std::path::Path;
 use std::sync::Arc;
 
-use contract::tool::Tool;
+use async_trait::async_trait;
+use contract::tool::{Tool, ToolError, ToolOutput};
+use subagents::{DelegatedWork, Described, NAME, Task};
+pub(crate) use subagents::{FAMILIAR, PLAIN};
 
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::{Knowledge, report};
-pub(crate) use agent_list::{Agent, AgentList, Kind, PLAIN};
-pub(crate) use subagent_run::{FAMILIAR, Persona, Workplace, tighten};
-use task::Task;
+pub(crate) use agent_list::{Agent, AgentList, Kind};
+pub(crate) use subagent_run::{Persona, Workplace, tighten};
 
 pub(crate) fn tool(
     assembly: &Assembly,
@@ -28,11 +26,28 @@ pub(crate) fn tool(
 ) -> Option<Arc<dyn Tool>> {
     let disabled = &assembly.config().tools.disabled;
     let is_off = |name: &str| disabled.get(name).copied().unwrap_or(false);
-    if is_off("__builtin__") || is_off(task::NAME) || assembly.config().agents.max_depth == 0 {
+    if is_off("__builtin__") || is_off(NAME) || assembly.config().agents.max_depth == 0 {
         return None;
     }
     let list = AgentList::find(assembly);
     report(&list.problems);
     let workplace = Workplace::new(assembly, root, (answering, Arc::clone(knowledge)), &list);
-    Some(Arc::new(Task::new(list, workplace)))
+    let described = |Agent { name, description, .. }: &Agent| Described {
+        name: name.clone(),
+        description: description.clone(),
+    };
+    let described = list.agents.iter().map(described).collect();
+    Some(Arc::new(Task::new(described, Box::new(ListedWork { list, workplace }))))
+}
+
+struct ListedWork {
+    list: AgentList,
+    workplace: Workplace,
+}
+
+#[async_trait]
+impl DelegatedWork for ListedWork {
+    async fn hand_on(&self, agent: &str, prompt: String) -> Option<Result<ToolOutput, ToolError>> {
+        Some(self.workplace.hand_on(self.list.get(agent)?, prompt).await)
+    }
 }

@@ -7,6 +7,8 @@ use std::io::Write as _;
 use ::audit::decisions::Entry;
 use ::audit::runs::{self, RunFilter};
 use ::tui::masks::unmasked;
+use approvals::listing;
+use approvals::remembered::{Remembered, take};
 use args::{AuditCommand, AuditExportArgs, PermissionsCommand, PolicyCommand};
 use contract::policy::{Decision, Reason, Ruling};
 use contract::sandbox::Access;
@@ -18,7 +20,7 @@ use crate::assemble::assembly::Assembly;
 use crate::assemble::audit;
 use crate::assemble::named_file;
 use crate::assemble::permissions;
-use crate::assemble::permissions::remembered::{Remembered, RememberedRules};
+use crate::assemble::permissions::remembered;
 use crate::assemble::role::stores;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::setup::{self, ToolListing};
@@ -28,9 +30,15 @@ use crate::output::{self, question, table};
 const NONE_REMEMBERED: &str = "No permission is remembered.";
 
 pub(crate) async fn run(run: &RunContext, command: Option<PermissionsCommand>) -> Outcome {
-    let rules = RememberedRules::new(run.config_dir()?);
+    let rules = remembered::open(run.config_dir()?);
     match command.unwrap_or(PermissionsCommand::List) {
-        PermissionsCommand::List => list(run, &rules.read().map_err(broken)?),
+        PermissionsCommand::List => {
+            let all = rules.read().map_err(broken)?;
+            if all.is_empty() {
+                return run.report(&all, NONE_REMEMBERED);
+            }
+            run.report(&listing::data(&all), table(listing::rows(&all)))
+        }
         PermissionsCommand::Revoke { rule } => {
             let revoked = rules.change(|all| take(all, &rule)).map_err(broken)?;
             if revoked.is_empty() {
@@ -54,43 +62,6 @@ fn broken(problem: String) -> Problem {
     Problem::misuse(problem).hint("repair or remove the file; nothing in it holds until then")
 }
 
-fn list(run: &RunContext, all: &[Remembered]) -> Outcome {
-    let data = |(number, entry): (usize, &Remembered)| {
-        json!({
-            "number": number,
-            "rule": entry.rule,
-            "tool": entry.tool,
-            "source": entry.source,
-            "project": entry.project.as_ref().map(|path| path.display().to_string()),
-            "at": entry.at,
-        })
-    };
-    let data: Vec<Value> = (1..).zip(all).map(data).collect();
-    if all.is_empty() {
-        return run.report(&data, NONE_REMEMBERED);
-    }
-    let row = |(number, entry): (usize, &Remembered)| {
-        let day = entry.at.to_string().chars().take(10).collect();
-        [number.to_string(), entry.rule.clone(), scope(entry), day]
-    };
-    run.report(&data, table((1..).zip(all).map(row)))
-}
-
-fn scope(entry: &Remembered) -> String {
-    let project = entry.project.as_ref();
-    project.map_or_else(|| "every project".to_owned(), |project| project.display().to_string())
-}
-
-/// Removes the rule of a number, or all rules of that text.
-fn take(all: &mut Vec<Remembered>, rule: &str) -> Vec<Remembered> {
-    let position = rule.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-    match position {
-        Some(position) if position < all.len() => vec![all.remove(position)],
-        Some(_) => Vec::new(),
-        None => all.extract_if(.., |entry| entry.rule == rule).collect(),
-    }
-}
-
 async fn is_confirmed(run: &RunContext, count: usize) -> Result<bool, Problem> {
     if !run.can_ask() {
         let text = format!("nobody can be asked whether {count} permissions are to be forgotten");
@@ -103,7 +74,7 @@ async fn is_confirmed(run: &RunContext, count: usize) -> Result<bool, Problem> {
 
 fn report_revoked(run: &RunContext, revoked: &[Remembered]) -> Outcome {
     let rules: Vec<&str> = revoked.iter().map(|entry| entry.rule.as_str()).collect();
-    let line = |entry: &Remembered| format!("Revoked: {} ({})\n", entry.rule, scope(entry));
+    let line = |entry: &Remembered| format!("Revoked: {} ({})\n", entry.rule, entry.scope());
     let lines: String = revoked.iter().map(line).collect();
     let lines = if revoked.is_empty() { NONE_REMEMBERED } else { &lines };
     run.report(&json!({ "revoked": rules }), lines)

@@ -9,14 +9,13 @@ use agent::conversation::Conversation;
 use agent::settings::{Bound, Budget, Questions, Settings};
 use async_trait::async_trait;
 use contract::event::{Event, EventKind, Input, Outcome};
-use contract::hook::{
-    Advised, CallView, Hook, HookContext, Moment, OnFailure, ResultView, TextVerdict, ToolVerdict,
-};
+use contract::hook::Hook;
 use contract::id::{CallId, SessionId};
 use contract::message::ToolCall;
 use contract::policy::{Approvals, Mode};
 use contract::tool::{BUILTIN, Risk, Tool};
 use plugins::claude::{HookServices, McpCall, SERVICE_SESSION};
+use subagents::CallGuard;
 
 use super::Models;
 use crate::assemble;
@@ -166,35 +165,5 @@ impl HookServices for HookAgents {
             )
             | None => Err("the agent gave no answer".to_owned()),
         }
-    }
-}
-
-/// A hook that is only asked about calls: a handler's work is not a session.
-struct CallGuard(Arc<dyn Hook>);
-
-#[async_trait]
-impl Hook for CallGuard {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn wants(&self, moment: Moment) -> bool {
-        matches!(moment, Moment::BeforeTool | Moment::AfterTool) && self.0.wants(moment)
-    }
-
-    fn on_failure(&self) -> OnFailure {
-        self.0.on_failure()
-    }
-
-    async fn before_tool(&self, scene: &HookContext, call: CallView<'_>) -> Advised<ToolVerdict> {
-        self.0.before_tool(scene, call).await
-    }
-
-    async fn after_tool(
-        &self,
-        scene: &HookContext,
-        result: ResultView<'_>,
-    ) -> Advised<TextVerdict> {
-        self.0.after_tool(scene, result).await
     }
 }

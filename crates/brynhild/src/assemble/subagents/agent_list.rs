@@ -7,10 +7,9 @@ use std::sync::Arc;
 use initrunner::role;
 use plugins::claude::{self, AgentFile};
 use plugins::problem::Problem as Fault;
+use subagents::PLAIN;
 
 use crate::assemble::assembly::Assembly;
-
-pub(crate) const PLAIN: &str = "general-purpose";
 
 #[derive(Clone, Debug)]
 pub(crate) struct Agent {

@@ -12,30 +12,27 @@ use agent::prompt::{self, Ingredients};
 use agent::registry::IsHidden;
 use agent::settings::{Bound, Budget, Questions, Settings};
 use args::Global;
+use config::schema::TOOLS;
 use contract::event::{EventKind, Level};
 use contract::hook::Hook;
-use contract::policy::Mode;
+use contract::policy::{Mode, Policy};
 use contract::provider::Delivery;
 use contract::tool::{Tool, ToolError, ToolOutput, ToolSpec};
 use initrunner::role::SharedMemory;
 use plugins::claude::AgentFile;
+use policy::rules::{Scope, parse};
 use python_host::Host;
+use serde_json::json;
+use subagents::{FAMILIAR, NAME, Narrowed, ORIGIN, Scoping, Selection, narrowed, report, slips};
 use tools::tool_search::{self, FoundTools};
 
 use super::agent_list::{Agent, AgentList, Kind};
-use super::report::report;
-use super::task::NAME;
-use super::tool_filter::{Narrowed, narrowed, slips};
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::{Assembly, SharedServices};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::{self, Knowledge, mcp, role};
 use crate::environment::Environment;
 use crate::exit::Problem;
-
-/// Model names of one vendor in agents' files. If the provider has none of that name, its default
-/// answers.
-pub(crate) const FAMILIAR: [&str; 3] = ["haiku", "opus", "sonnet"];
 
 #[derive(Clone)]
 pub(crate) struct Workplace {
@@ -148,8 +145,8 @@ impl Workplace {
         agent: &Agent,
         prompt: String,
     ) -> Result<Result<ToolOutput, ToolError>, String> {
-        let ended = self.send(parent, agent, prompt).await?;
-        Ok(report(&agent.name, ended))
+        let Ended { outcome, words, usage, refused } = self.send(parent, agent, prompt).await?;
+        Ok(report(&agent.name, outcome, (words, &refused), &usage))
     }
 
     pub(crate) async fn send(
@@ -211,7 +208,12 @@ impl Workplace {
         (at_hand, is_hidden): (Vec<Arc<dyn Tool>>, Option<IsHidden>),
         answering: Option<&AnsweringModel>,
     ) -> Persona {
-        let Narrowed { tools, guard, named, missing } = narrowed(&at_hand, file, &self.root);
+        let selected =
+            Selection { tools: file.tools.as_deref(), disallowed: &file.disallowed_tools };
+        let judge = |entries: &[String]| scoped_policy(&self.root, entries);
+        let literal_commands = policy::shell::literal_commands;
+        let scoping = Scoping { judge: &judge, literal_commands };
+        let Narrowed { tools, guard, named, missing } = narrowed(&at_hand, selected, &scoping);
         let is_hidden = is_hidden.map(|is_hidden| -> IsHidden {
             Arc::new(move |name: &str| is_hidden(name) && !named.contains(name))
         });
@@ -226,7 +228,8 @@ impl Workplace {
             remarks.push(format!("its file names skills that are not here: {names}"));
         }
         let system = self.system((&tools, is_hidden.as_ref()), &instructions, answering);
-        Persona { tools, is_hidden, guard, system, remarks, slips: slips(&at_hand, file) }
+        let slips = slips(&at_hand, selected, TOOLS);
+        Persona { tools, guard, is_hidden, system, remarks, slips }
     }
 
     /// Runs the task of a role to its end, and stops the role's services.
@@ -334,6 +337,17 @@ impl Workplace {
         };
         prompt::agent_prompt(&ingredients, instructions)
     }
+}
+
+/// A policy that allows only what entries of an agent's file allow.
+fn scoped_policy(root: &Path, entries: &[String]) -> Arc<dyn Policy> {
+    let rules = entries.iter().filter_map(|entry| {
+        // An invalid entry covers nothing.
+        parse(&json!({"allow": [entry]}), Scope::User, |_| ORIGIN.to_owned()).ok()
+    });
+    let rules = rules.flat_map(|parsed| parsed.rules).collect();
+    let workspace = root.to_owned();
+    Arc::new(policy::policy(policy::Settings { workspace, rules, ..policy::Settings::default() }))
 }
 
 /// Copies the settings that depend on the model.

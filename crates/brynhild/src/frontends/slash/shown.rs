@@ -1,8 +1,8 @@
 //! The output of built-in commands.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
+use approvals::listing::ListedRule;
 use contract::id::SessionId;
 use contract::message::Usage;
 use contract::policy::Approvals;
@@ -13,7 +13,7 @@ use plugins::dialects::Named;
 
 use super::{BUILTIN, Facts, Offer};
 use crate::assemble::assembly::Assembly;
-use crate::assemble::permissions::remembered::RememberedRules;
+use crate::assemble::permissions::remembered;
 use crate::assemble::plugin_env;
 use crate::assemble::pricing;
 use crate::assemble::rewind;
@@ -74,26 +74,10 @@ pub(super) fn plugins(assembly: &Assembly) -> String {
 }
 
 pub(super) fn permissions(run: &RunContext, facts: &Facts<'_>) -> Result<String, Problem> {
-    let mut text = format!("The mode is {}.\n", facts.mode.as_str());
-    let rules = &run.config().permissions;
-    for (word, list) in [("allow", &rules.allow), ("ask", &rules.ask), ("deny", &rules.deny)] {
-        for rule in list {
-            let rule = rule.as_str().map_or_else(|| rule.to_string(), str::to_owned);
-            let _ = writeln!(text, "{word} {rule} (configured)");
-        }
-    }
-    if let Some(config_dir) = run.loaded.config_dir.as_deref() {
-        let remembered = RememberedRules::new(config_dir).read().map_err(Problem::misuse)?;
-        for entry in remembered {
-            let place = entry.project.map(|project| project.display().to_string());
-            let place = place.unwrap_or_else(|| String::from("every project"));
-            let _ = writeln!(text, "allow {} (remembered for {place})", entry.rule);
-        }
-    }
-    for rule in facts.policy.map(Approvals::session).unwrap_or_default() {
-        let _ = writeln!(text, "allow {rule} (this session)");
-    }
-    Ok(text)
+    let session = facts.policy.map(Approvals::session).unwrap_or_default();
+    let rules = remembered::listed(run, &session)?;
+    let rules: String = rules.iter().map(ListedRule::line).collect();
+    Ok(format!("The mode is {}.\n{rules}", facts.mode.as_str()))
 }
 
 pub(super) fn took(assembly: &Assembly, id: &SessionId) -> Option<String> {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use ::tui::host::{Answer, Item, Picks, RecentSession};
+use approvals::listing::ListedRule;
 use contract::id::{SessionId, Timestamp};
 use contract::text::head;
 use ignore::DirEntry;
@@ -16,7 +17,7 @@ use tools::walk::{Filter, IgnoreFiles, Sources};
 use crate::assemble;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::permissions::remembered::RememberedRules;
+use crate::assemble::permissions::remembered;
 use crate::assemble::provider_choice::{self, Candidate};
 use crate::assemble::rewind::UserMessage;
 use crate::assemble::run_context::RunContext;
@@ -281,35 +282,14 @@ pub(super) fn plugins(assembly: &Assembly) -> Answer {
 
 /// The permission rules; remembered ones can be revoked.
 pub(super) fn permissions(run: &RunContext, allowed: &[String]) -> Result<Answer, Problem> {
-    let rules = &run.config().permissions;
-    let mut items = Vec::new();
-    for (word, list) in [("allow", &rules.allow), ("ask", &rules.ask), ("deny", &rules.deny)] {
-        items.extend(list.iter().map(|rule| Item {
-            label: rule.as_str().map_or_else(|| rule.to_string(), str::to_owned),
-            detail: word.to_owned(),
-            note: "configured".to_owned(),
-            ..Item::default()
-        }));
-    }
-    if let Some(config_dir) = run.loaded.config_dir.as_deref() {
-        let remembered = RememberedRules::new(config_dir).read().map_err(Problem::misuse)?;
-        items.extend(remembered.into_iter().map(|entry| Item {
-            detail: format!("allow {}", entry.tool),
-            note:
-                entry.project.map_or_else(
-                    || "everywhere".to_owned(),
-                    |project| project.display().to_string(),
-                ),
-            label: entry.rule.clone(),
-            ..named(entry.rule)
-        }));
-    }
-    items.extend(allowed.iter().map(|rule| Item {
-        label: rule.clone(),
-        detail: "allow".to_owned(),
-        note: "this session".to_owned(),
-        ..named(rule.clone())
-    }));
+    let item = |rule: ListedRule| Item {
+        value: if rule.is_revocable() { rule.rule.clone() } else { String::new() },
+        detail: rule.subject(),
+        note: rule.place(),
+        label: rule.rule,
+        ..Item::default()
+    };
+    let items = remembered::listed(run, allowed)?.into_iter().map(item).collect();
     Ok(Answer::Items(Picks::Permissions, items))
 }
 

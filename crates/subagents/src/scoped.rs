@@ -1,47 +1,44 @@
 //! Tools that an agent's file limits to some commands, files or hosts. Only tightens; other rules
 //! still apply.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use contract::action::Action;
 use contract::hook::{Advised, CallView, Hook, HookContext, Moment, OnFailure, ToolVerdict};
-use contract::policy::{Decision, Mode, Policy as _};
+use contract::policy::{Decision, Mode, Policy, Reason};
 use contract::tool::ToolSpec;
-use policy::Judge;
-use policy::rules::{Scope, parse};
-use serde_json::json;
 
-const ORIGIN: &str = "the agent's file";
+/// The origin of the rules that an agent's file gives.
+pub const ORIGIN: &str = "the agent's file";
+
+/// The judgment of calls, which limits rely on.
+pub struct Scoping<'a> {
+    /// A policy that allows what the rules of this text allow, with [`ORIGIN`] as their origin.
+    pub judge: &'a dyn Fn(&[String]) -> Arc<dyn Policy>,
+    /// The words of each program that a command provably runs.
+    pub literal_commands: fn(&str) -> Option<Vec<Vec<String>>>,
+}
 
 struct ToolScope {
     tool: Arc<ToolSpec>,
     entries: Vec<String>,
     commands: Vec<String>,
-    judge: Judge,
+    judge: Arc<dyn Policy>,
+    literal_commands: fn(&str) -> Option<Vec<Vec<String>>>,
 }
 
 impl ToolScope {
     /// Limits a tool to `entries`, each of the form `Name(what)`.
-    fn new(tool: Arc<ToolSpec>, entries: &[&str], root: &Path) -> Self {
+    fn new(tool: Arc<ToolSpec>, entries: &[&str], scoping: &Scoping<'_>) -> Self {
         let entries: Vec<String> = entries.iter().map(|entry| entry.trim().to_owned()).collect();
         let inner = |entry: &String| {
             let (_, rest) = entry.split_once('(')?;
             Some(rest.strip_suffix(')').unwrap_or(rest).trim().to_owned())
         };
         let commands = entries.iter().filter_map(inner).collect();
-        let rules = entries.iter().filter_map(|entry| {
-            // An invalid entry covers nothing.
-            parse(&json!({"allow": [entry]}), Scope::User, |_| ORIGIN.to_owned()).ok()
-        });
-        let rules = rules.flat_map(|parsed| parsed.rules).collect();
-        let judge = policy::policy(policy::Settings {
-            workspace: root.to_owned(),
-            rules,
-            ..policy::Settings::default()
-        });
-        Self { tool, entries, commands, judge }
+        let (judge, literal_commands) = ((scoping.judge)(&entries), scoping.literal_commands);
+        Self { tool, entries, commands, judge, literal_commands }
     }
 
     /// The reason for refusing; none if the agent may do this.
@@ -56,14 +53,13 @@ impl ToolScope {
             return self.covers_command(command);
         }
         let ruling = self.judge.judge(&self.tool, std::slice::from_ref(action), Mode::Ask);
-        let is_own =
-            |it: &contract::policy::Reason| it.origin == ORIGIN && it.decision == Decision::Allow;
+        let is_own = |it: &Reason| it.origin == ORIGIN && it.decision == Decision::Allow;
         ruling.decision == Decision::Allow && ruling.reasons.iter().any(is_own)
     }
 
     /// Returns true if every program that a command provably runs is listed.
     fn covers_command(&self, command: &str) -> bool {
-        let Some(programs) = policy::shell::literal_commands(command) else { return false };
+        let Some(programs) = (self.literal_commands)(command) else { return false };
         programs.iter().all(|words| {
             let line = words.join(" ");
             self.commands.iter().any(|pattern| fits(pattern, &line))
@@ -101,15 +97,15 @@ fn meets<'a>(mut parts: impl Iterator<Item = &'a str>, text: &str) -> bool {
 }
 
 #[derive(Default)]
-pub(super) struct ScopeGuard(Vec<ToolScope>);
+pub(crate) struct ScopeGuard(Vec<ToolScope>);
 
 impl ScopeGuard {
-    pub(super) fn add(&mut self, tool: Arc<ToolSpec>, entries: &[&str], root: &Path) {
-        self.0.push(ToolScope::new(tool, entries, root));
+    pub(crate) fn add(&mut self, tool: Arc<ToolSpec>, entries: &[&str], scoping: &Scoping<'_>) {
+        self.0.push(ToolScope::new(tool, entries, scoping));
     }
 
     /// The hook; none if no tool is limited.
-    pub(super) fn hook(self) -> Option<Arc<dyn Hook>> {
+    pub(crate) fn hook(self) -> Option<Arc<dyn Hook>> {
         (!self.0.is_empty()).then(|| Arc::new(self) as Arc<dyn Hook>)
     }
 }

@@ -12,10 +12,9 @@ use contract::tool::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Workplace;
-use super::agent_list::{Agent, AgentList, PLAIN};
+use crate::PLAIN;
 
-pub(crate) const NAME: &str = "Task";
+pub const NAME: &str = "Task";
 
 /// Agents described to the model; of others it sees the names.
 const DESCRIBED: usize = 50;
@@ -28,37 +27,42 @@ struct Args {
     subagent_type: Option<String>,
 }
 
-pub(crate) struct Task {
+/// An agent as the model sees it.
+pub struct Described {
+    pub name: String,
+    pub description: String,
+}
+
+#[async_trait]
+pub trait DelegatedWork: Send + Sync {
+    /// Delegates work to an agent within the conversation of a call; none if there is no agent of
+    /// that name.
+    async fn hand_on(&self, agent: &str, prompt: String) -> Option<Result<ToolOutput, ToolError>>;
+}
+
+pub struct Task {
     spec: Arc<ToolSpec>,
-    list: AgentList,
-    workplace: Workplace,
+    names: Vec<String>,
+    work: Box<dyn DelegatedWork>,
 }
 
 impl Task {
-    pub(crate) fn new(list: AgentList, workplace: Workplace) -> Self {
-        Self { spec: spec(&list).into(), list, workplace }
-    }
-
-    fn agent(&self, name: Option<&str>) -> Result<&Agent, String> {
-        let name = name.map(str::trim).filter(|name| !name.is_empty()).unwrap_or(PLAIN);
-        self.list.get(name).ok_or_else(|| {
-            let known: Vec<&str> =
-                self.list.agents.iter().map(|agent| agent.name.as_str()).collect();
-            format!("there is no agent {name}; available: {}", known.join(", "))
-        })
+    pub fn new(agents: Vec<Described>, work: Box<dyn DelegatedWork>) -> Self {
+        let spec = spec(&agents).into();
+        Self { spec, names: agents.into_iter().map(|agent| agent.name).collect(), work }
     }
 }
 
-fn spec(list: &AgentList) -> ToolSpec {
+fn spec(agents: &[Described]) -> ToolSpec {
     let mut words = include_str!("task.md").trim_end().to_owned();
-    for agent in list.agents.iter().take(DESCRIBED) {
+    for agent in agents.iter().take(DESCRIBED) {
         let about = agent.description.split_whitespace().collect::<Vec<_>>().join(" ");
         let short = head(&about, LONGEST);
         let more = if short.len() < about.len() { "…" } else { "" };
         let _ = write!(words, "\n- {}: {short}{more}", agent.name);
     }
     let others: Vec<&str> =
-        list.agents.iter().skip(DESCRIBED).map(|agent| agent.name.as_str()).collect();
+        agents.iter().skip(DESCRIBED).map(|agent| agent.name.as_str()).collect();
     if !others.is_empty() {
         let _ = write!(words, "\n- further: {}", others.join(", "));
     }
@@ -112,9 +116,11 @@ impl Tool for Task {
         if args.prompt.trim().is_empty() {
             return Ok(ToolOutput::failure("`prompt` is empty: say what the agent is to do"));
         }
-        match self.agent(args.subagent_type.as_deref()) {
-            Ok(agent) => self.workplace.hand_on(agent, args.prompt).await,
-            Err(problem) => Ok(ToolOutput::failure(problem)),
-        }
+        let named = args.subagent_type.as_deref().map(str::trim).filter(|name| !name.is_empty());
+        let name = named.unwrap_or(PLAIN);
+        self.work.hand_on(name, args.prompt).await.unwrap_or_else(|| {
+            let known = self.names.join(", ");
+            Ok(ToolOutput::failure(format!("there is no agent {name}; available: {known}")))
+        })
     }
 }

@@ -7,7 +7,7 @@ use contract::action::{Action, View};
 use contract::policy::{Approvals, Granted, Mode, Policy, Reach, Ruling, StoredApproval};
 use contract::tool::ToolSpec;
 
-pub(super) struct Renewable(Mutex<State>);
+pub struct Renewable(Mutex<State>);
 
 struct State {
     policy: Arc<dyn Approvals>,
@@ -16,12 +16,12 @@ struct State {
 }
 
 impl Renewable {
-    pub(super) fn new(policy: Arc<dyn Approvals>) -> Self {
+    pub fn new(policy: Arc<dyn Approvals>) -> Self {
         Self(Mutex::new(State { policy, approved: Vec::new(), forgotten: Vec::new() }))
     }
 
     /// Replaces the policy. Earlier grants end with it; the caller repeats those that still apply.
-    pub(super) fn renew(&self, policy: Arc<dyn Approvals>) {
+    pub fn renew(&self, policy: Arc<dyn Approvals>) {
         let mut state = self.state();
         for (tool, actions) in &state.approved {
             policy.remember(tool, actions);

@@ -1,61 +1,68 @@
 //! The tools that an agent gets, out of those of its parent.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Arc;
 
-use config::schema::TOOLS;
 use contract::hook::Hook;
 use contract::text::closest;
 use contract::tool::Tool;
-use plugins::claude::AgentFile;
 
-use super::scoped::ScopeGuard;
+use crate::scoped::{ScopeGuard, Scoping};
 
-pub(super) struct Narrowed {
-    pub(super) tools: Vec<Arc<dyn Tool>>,
+/// The tools that an agent's file names.
+#[derive(Clone, Copy)]
+pub struct Selection<'a> {
+    /// None means all.
+    pub tools: Option<&'a [String]>,
+    pub disallowed: &'a [String],
+}
+
+pub struct Narrowed {
+    pub tools: Vec<Arc<dyn Tool>>,
     /// Limits tools as the file says; none if it does not.
-    pub(super) guard: Option<Arc<dyn Hook>>,
+    pub guard: Option<Arc<dyn Hook>>,
     /// Tools that the file names, which need no search.
-    pub(super) named: BTreeSet<String>,
-    pub(super) missing: Vec<String>,
+    pub named: BTreeSet<String>,
+    pub missing: Vec<String>,
 }
 
 /// The tools that an agent's file selects. An entry in parentheses limits its tool to that.
-pub(super) fn narrowed(at_hand: &[Arc<dyn Tool>], file: &AgentFile, root: &Path) -> Narrowed {
+pub fn narrowed(at_hand: &[Arc<dyn Tool>], file: Selection<'_>, scoping: &Scoping<'_>) -> Narrowed {
     let is_named = |tool: &Arc<dyn Tool>, names: &[String]| {
         names.iter().any(|name| fits(base(name), &tool.spec().name))
     };
     // A misspelled name must not grant a tool that was meant to be withheld.
     let is_kept_back = |tool: &Arc<dyn Tool>| {
-        let (name, names) = (tool.spec().name.to_lowercase(), file.disallowed_tools.iter());
-        is_named(tool, &file.disallowed_tools)
+        let (name, names) = (tool.spec().name.to_lowercase(), file.disallowed.iter());
+        is_named(tool, file.disallowed)
             || names.map(|it| it.to_lowercase()).any(|it| fits(base(&it), &name))
     };
     let wanted = |tool: &&Arc<dyn Tool>| {
-        file.tools.as_ref().is_none_or(|names| is_named(tool, names)) && !is_kept_back(tool)
+        file.tools.is_none_or(|names| is_named(tool, names)) && !is_kept_back(tool)
     };
     let has = |name: &str| at_hand.iter().any(|tool| fits(base(name), &tool.spec().name));
-    let missing = file.tools.iter().flatten().filter(|name| !has(name)).cloned().collect();
+    let missing =
+        file.tools.unwrap_or_default().iter().filter(|name| !has(name)).cloned().collect();
     let tools: Vec<_> = at_hand.iter().filter(wanted).cloned().collect();
     let (mut guard, mut named) = (ScopeGuard::default(), BTreeSet::new());
     for spec in tools.iter().map(|tool| tool.spec()) {
-        let entries = file.tools.iter().flatten();
+        let entries = file.tools.unwrap_or_default().iter();
         let own: Vec<&str> =
             entries.filter(|it| fits(base(it), &spec.name)).map(String::as_str).collect();
         if own.iter().any(|entry| base(entry) != "*") {
             named.insert(spec.name.clone());
         }
         if !own.is_empty() && own.iter().all(|entry| entry.contains('(')) {
-            guard.add(spec, &own, root);
+            guard.add(spec, &own, scoping);
         }
     }
     Narrowed { tools, guard: guard.hook(), named, missing }
 }
 
 /// Warnings about names to withhold that no tool has: they withhold nothing.
-pub(super) fn slips(at_hand: &[Arc<dyn Tool>], file: &AgentFile) -> Vec<String> {
-    let own = TOOLS.iter().copied().filter(|name| !name.starts_with('_'));
+/// `built_in` are the names of tools that may not be at hand.
+pub fn slips(at_hand: &[Arc<dyn Tool>], file: Selection<'_>, built_in: &[&str]) -> Vec<String> {
+    let own = built_in.iter().copied().filter(|name| !name.starts_with('_'));
     let known = at_hand.iter().map(|it| it.spec().name.clone());
     let known: Vec<String> = known.chain(own.map(str::to_owned)).collect();
     let is_known = |name: &str| {
@@ -63,7 +70,7 @@ pub(super) fn slips(at_hand: &[Arc<dyn Tool>], file: &AgentFile) -> Vec<String> 
         let fits = |tool: &String| fits(name, tool) || fits(&lower, &tool.to_lowercase());
         lower.starts_with("mcp__") || known.iter().any(fits)
     };
-    let names = file.disallowed_tools.iter().map(|entry| base(entry));
+    let names = file.disallowed.iter().map(|entry| base(entry));
     let told = names.filter(|name| !is_known(name)).map(|name| {
         let near = closest(name, known.iter().map(String::as_str));
         let near = near.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));

@@ -1,9 +1,8 @@
 //! The result of delegated work for the model: the agent's last words, and why there are no better
 //! ones.
 
-use agent::nested::Ended;
 use contract::event::Outcome;
-use contract::message::StopReason;
+use contract::message::{StopReason, Usage};
 use contract::text::head;
 use contract::tool::{ToolError, ToolOutput};
 use serde_json::json;
@@ -11,9 +10,14 @@ use serde_json::json;
 const MAX_REFUSALS: usize = 5;
 const MAX_REFUSAL_CHARS: usize = 300;
 
-/// The result of a call that delegated work to `agent`.
-pub(crate) fn report(agent: &str, ended: Ended) -> Result<ToolOutput, ToolError> {
-    let Ended { outcome, words, usage, refused } = ended;
+/// The result of a call that delegated work to `agent`: its last words, and the calls that were not
+/// permitted.
+pub fn report(
+    agent: &str,
+    outcome: Outcome,
+    (words, refused): (String, &[String]),
+    usage: &Usage,
+) -> Result<ToolOutput, ToolError> {
     let partial = |why: String| ToolOutput { output: words.clone(), ..ToolOutput::failure(why) };
     let mut output = match outcome {
         Outcome::Cancelled => return Err(ToolError::Cancelled),
@@ -52,7 +56,7 @@ pub(crate) fn report(agent: &str, ended: Ended) -> Result<ToolOutput, ToolError>
             partial(format!("the agent {agent} failed: {error}{hint}"))
         }
     };
-    if let Some(note) = refusals(&refused) {
+    if let Some(note) = refusals(refused) {
         let gap = if output.output.is_empty() { "" } else { "\n\n" };
         output.output = format!("{}{gap}{note}", output.output);
     }
@@ -86,15 +90,12 @@ fn refusals(refused: &[String]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use contract::message::Usage;
     use contract::tool::{Finish, FinishStatus};
 
     use super::*;
 
     fn told(outcome: Outcome, words: &str) -> ToolOutput {
-        let refused = Vec::new();
-        let ended = Ended { outcome, words: words.into(), usage: Usage::default(), refused };
-        report("scout", ended).unwrap()
+        report("scout", outcome, (words.into(), &[]), &Usage::default()).unwrap()
     }
 
     #[test]
@@ -126,13 +127,10 @@ mod tests {
 
     #[test]
     fn denied_actions_are_reported() {
-        let ended = Ended {
-            outcome: Outcome::Answered { stop_reason: StopReason::EndTurn },
-            words: "tried".into(),
-            usage: Usage::default(),
-            refused: (0..7).map(|number| format!("Bash: no\n{number}")).collect(),
-        };
-        let output = report("scout", ended).unwrap();
+        let outcome = Outcome::Answered { stop_reason: StopReason::EndTurn };
+        let refused: Vec<String> = (0..7).map(|number| format!("Bash: no\n{number}")).collect();
+        let words = ("tried".to_owned(), refused.as_slice());
+        let output = report("scout", outcome, words, &Usage::default()).unwrap();
         assert!(output.output.starts_with("tried\n\n[Calls of this agent"), "{output:?}");
         assert!(output.output.ends_with("- Bash: no 4\n- and 2 more]"), "{output:?}");
     }

@@ -1,25 +1,47 @@
 //! Checks tool names in rules: warns about names that no tool has, and about lookalike letters. A
 //! deny or ask rule that differs from a built-in name in case alone also gets the built-in name.
 
-use ::mcp::resource_tools::{LIST_RESOURCES, READ_RESOURCE};
+use std::borrow::Cow;
+
 use contract::text::closest;
 use serde_json::Value;
-use tui::masks::unmasked;
 
-use crate::assemble::assembly::Assembly;
-use crate::assemble::plugin_env;
-use config::schema::TOOLS;
+/// The names that rules may use.
+pub struct KnownNames<'a> {
+    /// The built-in tools. Names that begin with `_` are groups, and never suggested.
+    pub tools: &'a [&'a str],
+    /// Rule words that are no tools, and our tools that come with servers and plugins.
+    pub words: &'a [&'a str],
+    /// Shows characters that cannot be seen or look like others.
+    pub unmasked: fn(&str) -> Cow<'_, str>,
+    /// Returns true if a role, a plugin or a server may have a tool of any name.
+    pub is_open: &'a dyn Fn() -> bool,
+}
 
-/// Rule words that are no tools, and our tools that come with servers and plugins.
-const WORDS: [&str; 5] = ["Host", "WebFetch", LIST_RESOURCES, READ_RESOURCE, "ToolSearch"];
+impl<'a> KnownNames<'a> {
+    fn contains(&self, name: &str) -> bool {
+        self.tools.contains(&name) || self.words.contains(&name) || name.starts_with("mcp__")
+    }
+
+    fn suggested(&self) -> impl Iterator<Item = &'a str> {
+        let tools = self.tools.iter().filter(|tool| !tool.starts_with('_'));
+        tools.chain(self.words).copied()
+    }
+}
 
 /// The rules for an entry of `allow`, `ask` or `deny`: itself, and if it tightens also with the
 /// intended name.
-pub(super) fn meant(assembly: &Assembly, list: &str, entry: &Value, place: &str) -> Vec<Value> {
+/// `warn` gets messages.
+pub fn meant(
+    known: &KnownNames<'_>,
+    (list, entry): (&str, &Value),
+    place: &str,
+    warn: &dyn Fn(&str),
+) -> Vec<Value> {
     let mut rules = vec![entry.clone()];
     let text = words(entry);
-    let shown = unmasked(&text);
-    let tell = |told: &str| assembly.warn_once(&format!("{place}: rule `{shown}`: {told}"));
+    let shown = (known.unmasked)(&text);
+    let tell = |told: &str| warn(&format!("{place}: rule `{shown}`: {told}"));
     if shown != text {
         tell("the characters shown as `\\u{…}` cannot be seen, or only look like others");
     }
@@ -30,11 +52,10 @@ pub(super) fn meant(assembly: &Assembly, list: &str, entry: &Value, place: &str)
         ));
     }
     let Some(name) = name(entry) else { return rules };
-    if is_known(name) {
+    if known.contains(name) {
         return rules;
     }
-    let known = || TOOLS.iter().copied().filter(|tool| !tool.starts_with('_')).chain(WORDS);
-    let same = known().find(|tool| tool.eq_ignore_ascii_case(name));
+    let same = known.suggested().find(|tool| tool.eq_ignore_ascii_case(name));
     let told = match same {
         Some(same) if list == "allow" => {
             format!("there is no tool `{name}`, so this rule has no effect; use `{same}`")
@@ -43,19 +64,14 @@ pub(super) fn meant(assembly: &Assembly, list: &str, entry: &Value, place: &str)
             rules.push(renamed(entry, name, same));
             format!("there is no tool `{name}`; the rule applies to `{same}`: use that name")
         }
-        None => match closest(name, known()) {
+        None => match closest(name, known.suggested()) {
             Some(close) => format!("there is no tool `{name}` (did you mean `{close}`?)"),
-            // A role, a plugin or a server may have a tool of any name.
-            None if brings_tools(assembly) => return rules,
+            None if (known.is_open)() => return rules,
             None => format!("there is no tool `{name}`, and no plugin or server provides one"),
         },
     };
     tell(&told);
     rules
-}
-
-fn brings_tools(assembly: &Assembly) -> bool {
-    assembly.role.is_some() || !plugin_env::named(assembly).is_empty()
 }
 
 /// The tool of an MCP server in a rule with an argument that cannot be matched.
@@ -86,10 +102,6 @@ fn name(entry: &Value) -> Option<&str> {
     let name = name.trim();
     let is_single = !name.is_empty() && !name.contains(['*', ':', '/', '.']);
     Some(name).filter(|_| is_single)
-}
-
-fn is_known(name: &str) -> bool {
-    TOOLS.contains(&name) || WORDS.contains(&name) || name.starts_with("mcp__")
 }
 
 fn renamed(entry: &Value, name: &str, same: &str) -> Value {

@@ -1,0 +1,11 @@
+//! Permissions around the rules of a session: approvals that outlive it, tool names in rules, and
+//! policies that store approvals or change during a conversation. The judge itself is passed in.
+
+pub mod listing;
+pub mod names;
+pub mod remembered;
+mod renewable;
+mod rule_store;
+
+pub use renewable::Renewable;
+pub use rule_store::RuleStore;
