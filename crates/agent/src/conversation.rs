@@ -28,7 +28,7 @@ use crate::turn_context::TurnContext;
 /// Events in the channel. More would keep a front end on the same thread from handling keys.
 const EVENTS: usize = 256;
 
-/// A running conversation. It ends when [`Input::End`] arrives or `inputs` is dropped.
+/// A running conversation. It ends after [`Input::End`], or at once if `inputs` is dropped.
 pub struct Conversation {
     /// The events, in order.
     pub events: mpsc::Receiver<Arc<Event>>,
@@ -228,11 +228,11 @@ impl Actor {
                 None => self.inputs.recv().await?,
             };
             match input {
-                Input::Prompt(prompt) => return Some(Work::Turn(prompt)),
+                Input::Prompt { text } => return Some(Work::Turn(text)),
                 Input::Call(call) => return Some(Work::Single(call)),
                 Input::Compact { instructions } => return Some(Work::Compact(instructions)),
                 Input::Clear => return Some(Work::Clear),
-                Input::Mode(mode) => self.change_mode(mode).await,
+                Input::Mode { mode } => self.change_mode(mode).await,
                 Input::Effort(level) => {
                     Arc::make_mut(&mut self.settings).request.reasoning_level = level;
                 }
@@ -256,7 +256,7 @@ impl Actor {
                     ready = &mut ready => break ready,
                     input = inputs.recv(), if is_open => match input {
                         Some(Input::Interrupt) => cancel.cancel(),
-                        Some(Input::End) | None => {
+                        None => {
                             is_open = false;
                             cancel.cancel();
                         }
@@ -268,7 +268,7 @@ impl Actor {
         self.inputs = inputs;
         for input in early {
             match input {
-                Input::Prompt(prompt) => self.waiting.add(prompt),
+                Input::Prompt { text } => self.waiting.add(text),
                 Input::Ready(is_ready) => self.waiting.expect(is_ready),
                 input => keep(input, &self.answers, &mut self.queue),
             }
@@ -331,12 +331,12 @@ impl Actor {
                     input = self.inputs.recv(), if !self.is_ending => match input {
                         Some(Input::Answer { call, answer }) => self.answers.give(&call, answer),
                         Some(Input::Interrupt) => cancel.cancel(),
-                        Some(Input::End) | None => {
+                        None => {
                             self.is_ending = true;
                             self.queue.clear();
                             cancel.cancel();
                         }
-                        Some(Input::Prompt(prompt)) => self.waiting.add(prompt),
+                        Some(Input::Prompt { text }) => self.waiting.add(text),
                         Some(Input::Ready(is_ready)) => self.waiting.expect(is_ready),
                         Some(input) => keep(input, &self.answers, &mut self.queue),
                     },
@@ -350,8 +350,12 @@ impl Actor {
         self.answers.relax();
         // Late messages begin the next turn.
         self.waiting.expect(false);
-        let late = self.waiting.take().into_iter().map(Input::Prompt);
+        let late = self.waiting.take().into_iter().map(|text| Input::Prompt { text });
         self.queue.extend(late.filter(|_| !self.is_ending));
+        if let Some(end) = self.queue.iter().position(|input| matches!(input, Input::End)) {
+            self.queue.remove(end);
+            self.queue.push_back(Input::End);
+        }
         let outcome = if is_overdue { overdue(outcome, &self.settings) } else { outcome };
         conclude(&self.hooks, &mut self.journal, &self.settings.request, outcome).await
     }
@@ -366,7 +370,7 @@ impl Actor {
 
 /// Queues input for after the turn. A stricter mode holds at once.
 fn keep(input: Input, answers: &Answers, queue: &mut VecDeque<Input>) {
-    if let Input::Mode(mode) = input {
+    if let Input::Mode { mode } = input {
         answers.tighten(mode);
     }
     queue.push_back(input);

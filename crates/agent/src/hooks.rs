@@ -415,9 +415,11 @@ impl Hooks {
 
 /// The strategy of a name that a hook gave; none, with a warning, if there is none.
 async fn named_strategy(journal: &mut Journal, name: &str) -> Logged<Option<CompactionStrategy>> {
-    const KNOWN: [CompactionStrategy; 2] =
-        [CompactionStrategy::Summarize, CompactionStrategy::Truncate];
-    let strategy = KNOWN.into_iter().find(|known| known.as_str() == name);
+    let strategy = match name {
+        "summarize" => Some(CompactionStrategy::Summarize),
+        "truncate" => Some(CompactionStrategy::Truncate),
+        _ => None,
+    };
     if strategy.is_none() {
         let text = format!("a hook asks for the unknown strategy `{name}`");
         let hint = "there are `summarize` and `truncate`".to_owned();

@@ -268,17 +268,6 @@ pub enum CompactionStrategy {
     Clear,
 }
 
-impl CompactionStrategy {
-    /// The name that hooks and the log use.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Summarize => "summarize",
-            Self::Truncate => "truncate",
-            Self::Clear => "clear",
-        }
-    }
-}
-
 /// The parts of a summary that the next one repeats word for word.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LastingParts {
@@ -407,14 +396,21 @@ pub enum Outcome {
 }
 
 /// Input of a front end for a conversation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "input", rename_all = "snake_case")]
 pub enum Input {
-    Prompt(String),
+    /// A prompt. While a turn runs, the model reads it at its next step.
+    #[serde(alias = "say")]
+    Prompt {
+        text: String,
+    },
     /// Run one tool as if the model had called it, without a model.
+    #[serde(skip)]
     Call(ToolCall),
     /// Answer a question.
     Answer {
         call: CallId,
+        #[serde(flatten)]
         answer: Answer,
     },
     /// Compact the conversation.
@@ -424,15 +420,21 @@ pub enum Input {
     },
     /// Clear the conversation; the log keeps it.
     Clear,
-    /// Give tools more or less freedom from here on.
-    Mode(Mode),
+    /// Give tools more or less freedom: less at once, more from the next turn.
+    Mode {
+        mode: Mode,
+    },
     /// Have the model think more or less from here on.
+    #[serde(skip)]
     Effort(ReasoningLevel),
     /// Keep an event that the front end made: what a user did to the session between turns.
+    #[serde(skip)]
     Record(EventKind),
     /// True if the user has a message ready for the model's next step.
+    #[serde(skip)]
     Ready(bool),
     Interrupt,
+    /// Close the conversation when all that was sent before is done.
     End,
 }
 
@@ -481,10 +483,26 @@ mod tests {
         }
         for name in ["summarize", "truncate", "clear"] {
             let strategy: CompactionStrategy = serde_json::from_value(json!(name)).unwrap();
-            assert_eq!(strategy.as_str(), name);
+            assert_eq!(json!(strategy), name);
         }
         let old = json!({"type": "notice", "level": "info", "text": "x"});
         let notice: EventKind = serde_json::from_value(old.clone()).unwrap();
         assert_eq!(serde_json::to_value(notice).unwrap(), old);
+    }
+
+    #[test]
+    fn inputs_are_json_objects() {
+        let input = |json| serde_json::from_value::<Input>(json);
+        let answer =
+            input(json!({"input": "answer", "call": "c1", "answer": "deny", "reason": "no"}));
+        let expected = Answer::Deny { reason: Some("no".to_owned()) };
+        assert!(matches!(answer, Ok(Input::Answer { answer, .. }) if answer == expected));
+        let json = json!({"input": "mode", "mode": "read-only"});
+        assert_eq!(json!(input(json.clone()).unwrap()), json);
+        assert!(matches!(input(json!({"input": "compact"})), Ok(Input::Compact { .. })));
+        assert!(matches!(input(json!({"input": "say", "text": "x"})), Ok(Input::Prompt { .. })));
+        for wrong in [json!({"input": "ready"}), json!({"input": "prompt"}), json!("prompt")] {
+            assert!(input(wrong.clone()).is_err(), "{wrong}");
+        }
     }
 }

@@ -45,7 +45,7 @@ pub async fn show(
     let mut shown = TurnProgress {
         verdict: Verdict::new(view.shows_calls_at_end()),
         // A turn that an earlier run left open is closed before ours begins.
-        has_begun: !matches!(input, Some(Input::Prompt(_)) | None),
+        has_begun: !matches!(input, Some(Input::Prompt { .. }) | None),
         signals,
         is_stopped: false,
         asked: Vec::new(),
@@ -131,7 +131,7 @@ async fn hand_over(steering: &mut Steering, inputs: &mpsc::Sender<Input>) {
         return;
     }
     for line in lines {
-        let _ = inputs.send(Input::Prompt(line)).await;
+        let _ = inputs.send(Input::Prompt { text: line }).await;
     }
     let _ = inputs.send(Input::Ready(false)).await;
 }

@@ -430,10 +430,10 @@ impl App {
     /// Sends what the host made of a command.
     fn pass_on(&mut self, input: Input, effects: &mut Vec<Effect>) {
         match &input {
-            Input::Prompt(_) | Input::Call(_) | Input::Compact { .. } => {
+            Input::Prompt { .. } | Input::Call(_) | Input::Compact { .. } => {
                 self.status.begin(self.now);
             }
-            Input::Mode(mode) => self.status.mode = *mode,
+            Input::Mode { mode } => self.status.mode = *mode,
             _ => {}
         }
         effects.push(Effect::send(input));

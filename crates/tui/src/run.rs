@@ -175,7 +175,7 @@ impl Running<'_> {
         while let Some(effect) = effects.pop_front() {
             match effect {
                 Effect::Send(input) => match *input {
-                    prompt @ Input::Prompt(_) if self.commands.get() > 0 => {
+                    prompt @ Input::Prompt { .. } if self.commands.get() > 0 => {
                         self.held.push_back(prompt);
                     }
                     input => self.outbox.push_back(input),

@@ -57,7 +57,7 @@ async fn play(assembly: &Assembly, directory: &Path, model: &str, prompt: &str) 
     let answering = Arc::new(assemble::answering_model::answering(&assembly).await?);
     let (opened, ()) = OpenConversation::open(&assembly, &args, answering, |_, _| ()).await?;
     let mut view = chat::view(&assembly, true, opened.storage, Value::Null);
-    Ok(opened.run(Input::Prompt(prompt.to_owned()), view.as_mut()).await?.exit())
+    Ok(opened.run(Input::Prompt { text: prompt.to_owned() }, view.as_mut()).await?.exit())
 }
 
 /// Fails without Python, in which the project's tests are written.

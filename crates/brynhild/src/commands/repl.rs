@@ -352,7 +352,7 @@ impl Talk<'_> {
                 let is_terminal = self.assembly.environment.terminal.stdin;
                 let steering =
                     is_terminal.then(|| Steering::new(|words| slash::parse(words).is_some()));
-                session.turn(Input::Prompt(text), steering, exit).await?;
+                session.turn(Input::Prompt { text }, steering, exit).await?;
             }
             Expansion::Show(text) => self.show(&text)?,
             Expansion::Control(control) => return self.control(session, control, exit).await,
@@ -406,7 +406,7 @@ impl Talk<'_> {
             Control::Mode(mode) => {
                 session.mode = mode;
                 session.opened.background.set_mode(mode);
-                let _ = session.opened.conversation.inputs.send(Input::Mode(mode)).await;
+                let _ = session.opened.conversation.inputs.send(Input::Mode { mode }).await;
                 self.show(&format!("The mode is {}.", mode.as_str()))?;
             }
             Control::Effort(level) => {

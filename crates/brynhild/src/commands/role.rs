@@ -87,7 +87,7 @@ pub(super) async fn play(
     };
     let approvals = role.as_deref().map(|role| approvals::of_role(role, decided));
     let mut tee = Tee { view: view.as_mut(), log, kept: None, approvals };
-    let verdict = opened.run(Input::Prompt(prompt), &mut tee).await?;
+    let verdict = opened.run(Input::Prompt { text: prompt }, &mut tee).await?;
     let waiting = tee.approvals.map(|it| it.waiting).unwrap_or_default();
     let waiting = approvals::store(assembly, role.as_deref(), &id, waiting)?;
     let mut result = RoleResult::new(&verdict, role.as_deref());

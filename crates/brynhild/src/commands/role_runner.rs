@@ -179,7 +179,7 @@ impl OpenRun {
 impl RoleConversation for OpenRun {
     async fn run(&mut self, prompt: &str) -> RoleRun {
         let started = Instant::now();
-        let verdict = match self.show(Input::Prompt(prompt.to_owned())).await {
+        let verdict = match self.show(Input::Prompt { text: prompt.to_owned() }).await {
             Ok(verdict) => verdict,
             Err(error) => {
                 let (error, exit_code) = (Some(error.to_string()), Exit::Failed.code());

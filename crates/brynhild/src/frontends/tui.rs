@@ -302,7 +302,7 @@ impl Requests {
     }
 
     async fn command(&self, line: &str, unsaved: Option<&[Event]>) -> Result<Answer, Problem> {
-        let as_it_is = || Ok(Answer::send(Input::Prompt(line.to_owned())));
+        let as_it_is = || Ok(Answer::send(Input::Prompt { text: line.to_owned() }));
         if let Some(call) = ::tui::user_command::call(line) {
             return Ok(Answer::send(Input::Call(call)));
         }
@@ -328,7 +328,7 @@ impl Requests {
                 if let Some(skill) = skill {
                     present.grants.activate(&skill.name);
                 }
-                Ok(Answer::send(Input::Prompt(text)))
+                Ok(Answer::send(Input::Prompt { text }))
             }
             Expansion::Show(text) => Ok(Answer::Show(text)),
             Expansion::Control(control) => self.control(control, unsaved),
@@ -344,7 +344,7 @@ impl Requests {
                 self.background.set_mode(mode);
                 let text = format!("Mode {}: {}", mode.as_str(), mode.summary());
                 let tell = Answer::Tell { level: Level::Info, text, hint: None };
-                Answer::Several(vec![tell, Answer::send(Input::Mode(mode))])
+                Answer::Several(vec![tell, Answer::send(Input::Mode { mode })])
             }
             Control::Effort(level) => self.effort(level),
             // Without a name they open a panel.

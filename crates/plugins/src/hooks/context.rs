@@ -90,7 +90,7 @@ impl Context {
                 context.with("base_system_prompt", base).with("injections_so_far", json!([]))
             }
             (Event::PreCompact, Occurrence::Compaction(history)) => {
-                context.with("compaction_strategy", history.strategy.as_str())
+                context.with("compaction_strategy", json!(history.strategy))
             }
             _ => return None,
         })

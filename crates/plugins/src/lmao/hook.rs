@@ -77,7 +77,7 @@ fn payload(what: Occurrence<'_>) -> Option<(&'static str, Value)> {
             ("after_tool", facts)
         }
         Occurrence::Compaction(history) => {
-            ("before_compact", json!({"strategy": history.strategy.as_str()}))
+            ("before_compact", json!({"strategy": history.strategy}))
         }
         Occurrence::Prompt(_)
         | Occurrence::Message(_)

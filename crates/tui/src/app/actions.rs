@@ -289,7 +289,7 @@ impl App {
             self.tell_ready(effects);
         } else {
             self.status.begin(self.now);
-            effects.push(Effect::send(Input::Prompt(text)));
+            effects.push(Effect::send(Input::Prompt { text }));
         }
         self.save_draft(effects);
     }
@@ -305,7 +305,7 @@ impl App {
         for text in words.by_ref() {
             if !is_command(&text) {
                 self.status.begin(self.now);
-                effects.push(Effect::send(Input::Prompt(text)));
+                effects.push(Effect::send(Input::Prompt { text }));
             } else if ends_turns(&text) && self.status.is_busy() {
                 self.queue.push(text);
             } else {

@@ -144,7 +144,7 @@ impl HookServices for HookAgents {
         let mut settings = Settings { mode, ..self.aside.settings.clone() };
         settings.request.model = Models::new(answering).model(model);
         let conversation = self.aside.open(self.tools.clone(), settings);
-        let events = self.done(conversation, Input::Prompt(prompt.to_owned())).await;
+        let events = self.done(conversation, Input::Prompt { text: prompt.to_owned() }).await;
         let (mut text, mut outcome) = (String::new(), None);
         for event in &events {
             match &event.kind {

@@ -206,7 +206,7 @@ impl TestRun<'_> {
         });
         let (opened, ()) = open.await?;
         let mut view = Recording::default();
-        let verdict = opened.run(Input::Prompt(typed.prompt.content), &mut view).await?;
+        let verdict = opened.run(Input::Prompt { text: typed.prompt.content }, &mut view).await?;
         self.note_signal(verdict.exit());
         Ok(Played {
             exit: verdict.exit().code(),
