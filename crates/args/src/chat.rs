@@ -2,7 +2,15 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum InputFormat {
+    /// A prompt
+    Text,
+    /// Inputs, as `brynhild schema --inputs` describes them; needs `--output-format stream-json`
+    StreamJson,
+}
 
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
@@ -13,6 +21,9 @@ pub struct ChatArgs {
     /// Add the text of a file to the prompt
     #[arg(short = 'f', long, value_name = "PATH")]
     pub prompt_file: Vec<PathBuf>,
+    /// Read prompts and answers from standard input, one JSON object per line
+    #[arg(long, value_name = "FORMAT", conflicts_with_all = ["prompt", "prompt_file", "image", "markdown_output"])]
+    pub input_format: Option<InputFormat>,
     /// Send an image along: PNG, JPEG, GIF or WebP
     #[arg(long, value_name = "FILE")]
     pub image: Vec<PathBuf>,

@@ -13,7 +13,7 @@ mod manage;
 mod mcp;
 mod role;
 
-pub use chat::ChatArgs;
+pub use chat::{ChatArgs, InputFormat};
 pub use extend::{
     AgentsCommand, CommandCommand, GrantArgs, HooksCommand, MarketplaceCommand, PLUGIN_KINDS,
     PluginCommand, PluginDevArgs, PluginInstallArgs, PluginNewArgs, PluginTestArgs,
@@ -77,6 +77,15 @@ pub struct Global {
     /// Use this model profile
     #[arg(long, global = true, value_name = "NAME", help_heading = MODEL)]
     pub profile: Option<String>,
+    /// Replace the system prompt
+    #[arg(long, global = true, value_name = "TEXT", help_heading = MODEL)]
+    pub system_prompt: Option<String>,
+    /// Add text to the end of the system prompt
+    #[arg(long, global = true, value_name = "TEXT", help_heading = MODEL)]
+    pub append_system_prompt: Option<String>,
+    /// Add MCP servers for this run: a file like `.mcp.json`, or its JSON
+    #[arg(long, global = true, value_name = "FILE|JSON", help_heading = MODEL)]
+    pub mcp_config: Vec<String>,
     /// Resume a session by ID; `last` is the newest in this directory; without a value, choose
     #[arg(long, global = true, value_name = "ID", num_args = 0..=1, default_missing_value = "", help_heading = SESSION)]
     pub resume: Option<String>,
@@ -92,6 +101,9 @@ pub struct Global {
     /// Set the permission mode
     #[arg(long, global = true, value_name = "MODE", help_heading = PERMISSIONS)]
     pub mode: Option<ModeName>,
+    /// Allow these tools without asking, such as `Edit` or `Bash(git commit:*)`
+    #[arg(long, global = true, value_name = "RULES", help_heading = PERMISSIONS)]
+    pub allowed_tools: Vec<String>,
     /// Answer yes to questions; destructive commands also need an allow rule
     #[arg(short = 'y', long, global = true, help_heading = PERMISSIONS)]
     pub yes: bool,
@@ -144,6 +156,9 @@ pub struct Global {
     /// Stop after this many seconds
     #[arg(long, global = true, value_name = "SECONDS", value_parser = amount, help_heading = LIMITS)]
     pub timeout: Option<f64>,
+    // The MCP servers of `--mcp-config`, by name.
+    #[arg(skip)]
+    pub mcp_servers: serde_json::Map<String, serde_json::Value>,
     // The role file that the command names, which trusts its directory for this run.
     #[arg(skip)]
     pub role_file: Option<PathBuf>,
@@ -316,7 +331,11 @@ pub enum Command {
     #[command(subcommand)]
     Sandbox(SandboxCommand),
     /// Print the JSON Schema of the event stream
-    Schema,
+    Schema {
+        /// Print the JSON Schema of `--input-format stream-json` instead
+        #[arg(long)]
+        inputs: bool,
+    },
     /// Print shell completions
     Completions {
         /// The shell

@@ -51,7 +51,7 @@ use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 use login::Start;
 
-pub(crate) fn run(cli: Cli) -> Outcome {
+pub(crate) fn run(mut cli: Cli) -> Outcome {
     if cli.global.version {
         output::line(format_args!("brynhild, version {}", env!("CARGO_PKG_VERSION")))?;
         return Ok(Exit::Done);
@@ -62,6 +62,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
             Problem::misuse(text).hint("`--cwd` needs a directory that exists")
         })?;
     }
+    cli.global.mcp_servers = crate::assemble::mcp::given(&cli.global.mcp_config)?;
     match prompt_command(cli.command, &cli.global, &cli.chat)? {
         None => {
             let run = match login::first_start(conversation(cli.global)?)? {
@@ -82,7 +83,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
             let run = conversation(plugin::dev::conversation(cli.global, &args)?)?;
             asynchronously(repl::run_after(Assembly::new(trust::settled(run)?), None))
         }
-        Some(Command::Schema) => schema::events(),
+        Some(Command::Schema { inputs }) => schema::print(inputs),
         Some(Command::Completions { shell }) => schema::completions(shell),
         Some(Command::Man) => schema::manual(),
         Some(Command::Stubs { install }) => schema::stubs(&cli.global, &install),
@@ -348,7 +349,10 @@ fn dispatch(assembly: &Assembly, command: Command) -> Outcome {
         Command::Trust(args) => asynchronously(trust::run(assembly, &args)),
         Command::Untrust { path } => trust::untrust(assembly, path.as_deref()),
         Command::Sandbox(command) => asynchronously(sandbox::run(assembly, command)),
-        Command::Schema | Command::Completions { .. } | Command::Man | Command::Stubs { .. } => {
+        Command::Schema { .. }
+        | Command::Completions { .. }
+        | Command::Man
+        | Command::Stubs { .. } => {
             unreachable!("handled before the configuration is read")
         }
     }

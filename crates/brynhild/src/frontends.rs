@@ -3,6 +3,7 @@
 pub(crate) mod export;
 pub(crate) mod layout;
 pub(crate) mod plugin_switch;
+pub(crate) mod program;
 pub(crate) mod slash;
 pub(crate) mod tui;
 pub(crate) mod usage_tables;

@@ -18,7 +18,8 @@ mod directory;
 mod offered;
 mod strict;
 
-pub(crate) use directory::{fault_of_name, split_tools};
+pub(crate) use directory::fault_of_name;
+pub use directory::split_tools;
 pub use strict::validate;
 
 /// Lines of a body above which a skill should move text to references.

@@ -36,6 +36,7 @@ impl AnswerSchema {
     }
 
     pub(crate) fn added_to(&self, prompt: &str) -> String {
+        self.was_asked_again.store(false, Ordering::Relaxed);
         format!("{prompt}\n\nAnswer with JSON alone that fits this JSON Schema:\n{}", self.schema)
     }
 

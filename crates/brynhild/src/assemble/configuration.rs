@@ -90,6 +90,9 @@ fn flags(global: &Global) -> Vec<(String, Value)> {
         (global.dangerously_skip_sandbox, "dangerously_skip_sandbox"),
     ];
     let switches = switches.into_iter().filter(|(is_on, _)| *is_on);
-    let flags = mode.into_iter().chain(switches.map(|(_, key)| (key, json!(true))));
+    let servers =
+        (!global.mcp_servers.is_empty()).then(|| ("mcp.servers", json!(global.mcp_servers)));
+    let flags = mode.into_iter().chain(servers);
+    let flags = flags.chain(switches.map(|(_, key)| (key, json!(true))));
     flags.map(|(key, value)| (key.to_owned(), value)).collect()
 }

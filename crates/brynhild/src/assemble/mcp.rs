@@ -25,7 +25,7 @@ use futures::FutureExt as _;
 use plugins::dialects::Named;
 use plugins::open_plugins::Listed;
 use plugins::plugin::{PluginState, ReportLine};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tools::tool_search::Deferral;
 
 use crate::assemble::answering_model::AnsweringModel;
@@ -170,6 +170,27 @@ pub(crate) fn file(run: &RunContext, scope: McpScope) -> Result<PathBuf, Problem
         McpScope::User => Ok(run.config_dir()?.join("mcp.json")),
         McpScope::Project => Ok(run.root()?.join(::trust::SERVERS)),
     }
+}
+
+/// Reads the servers of `--mcp-config`, by name.
+pub(crate) fn given(configs: &[String]) -> Result<Map<String, Value>, Problem> {
+    let mut servers = Map::new();
+    for config in configs {
+        let is_inline = config.trim_start().starts_with('{');
+        let text = if is_inline { Ok(config.clone()) } else { std::fs::read_to_string(config) };
+        let document = text.map_err(|error| error.to_string()).and_then(|text| {
+            serde_json::from_str::<Value>(&text).map_err(|error| error.to_string())
+        });
+        let found = document.and_then(|mut document| match document["mcpServers"].take() {
+            Value::Object(found) => Ok(found),
+            _ => Err("it has no object `mcpServers`".to_owned()),
+        });
+        servers.extend(found.map_err(|what| {
+            Problem::misuse(format!("cannot use `--mcp-config {config}`: {what}"))
+                .hint("it must be a file such as `.mcp.json`, or its JSON")
+        })?);
+    }
+    Ok(servers)
 }
 
 /// Runs `work` with the places that configure servers.

@@ -82,6 +82,10 @@ fn configured(assembly: &Assembly) -> Result<Vec<Rule>, Problem> {
     let lists =
         [("allow", &permissions.allow), ("ask", &permissions.ask), ("deny", &permissions.deny)];
     let mut rules = Vec::new();
+    let of_flag = assembly.global.allowed_tools.iter().filter(|_| !assembly.global.safe);
+    for tool in of_flag.flat_map(|tools| plugins::skills::split_tools(tools)) {
+        rules.extend(rule(assembly, "allow", usize::MAX, &json!(tool))?);
+    }
     for (list, entries) in lists {
         for (index, entry) in entries.iter().enumerate() {
             match rule(assembly, list, index, entry) {
@@ -115,7 +119,7 @@ fn rule(
         Some(Layer::Builtin | Layer::User | Layer::EnvFile | Layer::Environment | Layer::Flag)
         | None => Scope::User,
     };
-    let place = origin.map(ToString::to_string).unwrap_or_default();
+    let place = origin.map_or_else(|| "--allowed-tools".to_owned(), ToString::to_string);
     let known = KnownNames {
         tools: TOOLS,
         words: &WORDS,

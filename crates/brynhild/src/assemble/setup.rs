@@ -425,7 +425,12 @@ impl ToolsAndHooks {
         let asks = inputs.answering.as_deref().filter(|_| inputs.audience == Audience::Model);
         let system = asks.map(|answering| {
             let usual = || assemble::system((assembly, root), answering, &registry, &knowledge);
-            own_words.unwrap_or_else(usual)
+            let global = &assembly.global;
+            let system = global.system_prompt.clone().or(own_words).unwrap_or_else(usual);
+            match &global.append_system_prompt {
+                Some(text) => format!("{system}\n\n{text}"),
+                None => system,
+            }
         });
         let (lifecycle, system) = (hooks.lifecycle, system.unwrap_or_default());
         Ok(Self { registry, grants, hooks: asked, lifecycle, system })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent::conversation::Conversation;
-use args::{ChatArgs, OutputFormat};
+use args::{ChatArgs, InputFormat, OutputFormat};
 use contract::event::{Input, Level};
 use contract::id::{SessionId, Timestamp};
 use contract::skill::Skill;
@@ -14,6 +14,7 @@ use line_ui::json::Json;
 use line_ui::plain::{Options, Plain};
 use line_ui::stream_json::StreamJson;
 use line_ui::tee::{LeveledLog, LogLevel, Tee};
+use line_ui::turn;
 use line_ui::verdict::Verdict;
 use plugins::commands::SESSION;
 use serde_json::Value;
@@ -31,8 +32,8 @@ use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice::{self, ChosenSession, SessionStorage};
 use crate::assemble::setup::{self, BackgroundServices, Setup};
 use crate::exit::{Exit, Outcome, Problem};
-use crate::frontends::slash::{self, Once};
-use crate::frontends::{self, View};
+use crate::frontends::slash::{self, Expansion, Once};
+use crate::frontends::{self, View, program};
 use crate::output;
 use crate::output::style::Palette;
 
@@ -82,6 +83,9 @@ pub(crate) async fn run(assembly: &Assembly, args: &ChatArgs) -> Outcome {
     check_target(args)?;
     let schema = args.output_schema.as_deref();
     let schema = schema.map(|path| AnswerSchema::read(assembly, path)).transpose()?;
+    if args.input_format == Some(InputFormat::StreamJson) {
+        return with_program(assembly, args, schema).await;
+    }
     let Some(TypedPrompt { mut prompt, skill, is_command }) = typed_prompt(assembly, args).await?
     else {
         return Ok(Exit::Done);
@@ -109,7 +113,7 @@ pub(crate) async fn run(assembly: &Assembly, args: &ChatArgs) -> Outcome {
     let log = log(assembly, args)?;
     let mut view = own_view(assembly, args, &opened, prompt.as_json());
     let mut tee = Tee { view: view.as_mut(), log, kept: before, approvals: None };
-    let shown = opened.run(Input::Prompt(prompt.content), &mut tee).await;
+    let shown = opened.run(Input::Prompt { text: prompt.content }, &mut tee).await;
     let verdict =
         shown.map_err(|error| anyhow::Error::from(error).context("cannot show the answer"))?;
     if let Some(path) = &args.markdown_output {
@@ -126,6 +130,52 @@ pub(crate) async fn run(assembly: &Assembly, args: &ChatArgs) -> Outcome {
         Some(schema) => Ok(structured(assembly, schema, &verdict)?),
         None => Ok(verdict.exit()),
     }
+}
+
+/// Converses with a program, which sends inputs as lines of standard input.
+async fn with_program(
+    assembly: &Assembly,
+    args: &ChatArgs,
+    schema: Option<Arc<AnswerSchema>>,
+) -> Outcome {
+    if assembly.format() != OutputFormat::StreamJson {
+        let what = "`--input-format stream-json` needs `--output-format stream-json`";
+        return Err(Problem::misuse(what));
+    }
+    let answering = Arc::new(assemble::answering_model::answering(assembly).await?);
+    let (mut opened, watch) = OpenConversation::open(assembly, args, answering, |setup, _| {
+        if let Some(schema) = &schema {
+            setup.add_hook(Arc::clone(schema) as _);
+        }
+        setup.watch(assembly)
+    })
+    .await?;
+    let id = opened.id.clone();
+    let prompt = async |typed: String| {
+        let text = match slash::once_expanded(assembly, &typed).await? {
+            Expansion::AsIs => typed,
+            Expansion::Prompt { text, skill } => {
+                if let Some(skill) = skill {
+                    watch.present().await.grants.activate(&skill.name);
+                }
+                text.replace(SESSION, id.as_str())
+            }
+            Expansion::Show(_) | Expansion::Control(_) => {
+                let what = format!("`{typed}` is a command for people");
+                return Err(Problem::misuse(what).hint("the other inputs do the same"));
+            }
+        };
+        Ok(schema.as_ref().map_or(text.clone(), |schema| schema.added_to(&text)))
+    };
+    let mut view = StreamJson::default();
+    let log = log(assembly, args)?;
+    let mut tee = Tee { view: &mut view, log, kept: None, approvals: None };
+    let Conversation { events, inputs, .. } = &mut opened.conversation;
+    let ends = turn::Conversation { events, inputs };
+    let exit = program::converse(ends, &id, prompt, &mut tee).await;
+    frontends::part(opened.conversation, &mut tee, exit.is_err()).await;
+    opened.background.close().await;
+    exit.map_err(|error| anyhow::Error::from(error).context("cannot show the events").into())
 }
 
 fn own_view(

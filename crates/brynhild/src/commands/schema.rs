@@ -7,14 +7,16 @@ use std::path::Path;
 use args::{Cli, Global, OutputFormat};
 use clap::CommandFactory as _;
 use clap_complete::Shell;
-use contract::event::Event;
+use contract::event::{Event, Input};
 use serde_json::json;
 
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
-pub(crate) fn events() -> Outcome {
-    output::json(&schemars::schema_for!(Event))?;
+/// Prints the schema of events or inputs.
+pub(crate) fn print(inputs: bool) -> Outcome {
+    let schema = if inputs { schemars::schema_for!(Input) } else { schemars::schema_for!(Event) };
+    output::json(&schema)?;
     Ok(Exit::Done)
 }
 

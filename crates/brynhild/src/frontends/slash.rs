@@ -519,27 +519,15 @@ pub(crate) enum Once {
 }
 
 pub(crate) async fn once(assembly: &Assembly, words: &str) -> Result<Once, Problem> {
-    let Some(slash) = parse(words) else { return Ok(Once::AsIs) };
-    if workers::has_packages(assembly) {
-        assembly.workers(Missing::Install).await?;
-    }
-    if let Some(text) = mcp::prompt(assembly, slash.name, slash.rest).await? {
-        return Ok(Once::Prompt { text, skill: None });
-    }
-    let (mut tools, usage, mode) = (Vec::new(), Usage::default(), assembly.mode());
-    if slash.name.eq_ignore_ascii_case("tools") {
-        tools = setup::known_tools(assembly, ToolListing::List).await?.specs().to_vec();
-    }
-    let (session, answering, policy) = (None, None, None);
-    let facts = || Facts { tools: &tools, usage: &usage, session, mode, answering, policy };
-    match expand(assembly, slash, facts).await? {
+    match once_expanded(assembly, words).await? {
         Expansion::AsIs => Ok(Once::AsIs),
         Expansion::Prompt { text, skill } => Ok(Once::Prompt { text, skill }),
         Expansion::Show(text) => {
             if assembly.format() == OutputFormat::Text {
                 output::line(text.trim_end())?;
             } else {
-                output::json(&json!({"command": slash.name, "text": text}))?;
+                let name = parse(words).map(|slash| slash.name);
+                output::json(&json!({"command": name, "text": text}))?;
             }
             Ok(Once::Done)
         }
@@ -549,6 +537,24 @@ pub(crate) async fn once(assembly: &Assembly, words: &str) -> Result<Once, Probl
             Err(Problem::misuse(what).hint(hint))
         }
     }
+}
+
+/// Expands the words of a prompt, without a conversation that a command could show or change.
+pub(crate) async fn once_expanded(assembly: &Assembly, words: &str) -> Result<Expansion, Problem> {
+    let Some(slash) = parse(words) else { return Ok(Expansion::AsIs) };
+    if workers::has_packages(assembly) {
+        assembly.workers(Missing::Install).await?;
+    }
+    if let Some(text) = mcp::prompt(assembly, slash.name, slash.rest).await? {
+        return Ok(Expansion::Prompt { text, skill: None });
+    }
+    let (mut tools, usage, mode) = (Vec::new(), Usage::default(), assembly.mode());
+    if slash.name.eq_ignore_ascii_case("tools") {
+        tools = setup::known_tools(assembly, ToolListing::List).await?.specs().to_vec();
+    }
+    let (session, answering, policy) = (None, None, None);
+    let facts = || Facts { tools: &tools, usage: &usage, session, mode, answering, policy };
+    expand(assembly, slash, facts).await
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The answer in each form, where the prompt comes from, and the exit codes.
 
 mod endings;
+mod inputs;
 mod prompts;
 mod schemas;
 

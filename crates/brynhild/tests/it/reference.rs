@@ -32,6 +32,30 @@ fn the_schema_of_events_is_published() {
     check("reference/events.md", &event_page(&run.json()));
 }
 
+#[test]
+fn the_schema_of_inputs_is_published() {
+    let run = project().brynhild(&["schema", "--inputs"]);
+    check("reference/inputs.schema.json", &run.success().stdout);
+    check("reference/inputs.md", &input_page(&run.json()));
+}
+
+/// A section for each kind of input: its meaning and its fields.
+fn input_page(schema: &Value) -> String {
+    let mut page = String::from(
+        "# Inputs\n\n`brynhild chat --input-format stream-json --output-format stream-json` reads one input per \
+         line from standard input. [inputs.schema.json](inputs.schema.json) is the JSON Schema; \
+         `brynhild schema --inputs` prints the one of your version. The key `input` names the kind.\n",
+    );
+    for kind in schema["oneOf"].as_array().unwrap() {
+        let name = kind["properties"]["input"]["const"].as_str().unwrap();
+        let meaning = kind["description"].as_str().unwrap_or_default();
+        let gap = if meaning.is_empty() { "" } else { "\n\n" };
+        write!(page, "\n## `{name}`\n\n{meaning}{gap}{}{}", fields(kind), forms(kind)).unwrap();
+    }
+    page.push_str(&types(schema));
+    page
+}
+
 /// A section for each kind of event: its meaning and its fields.
 fn event_page(schema: &Value) -> String {
     let mut page = String::from(
@@ -48,7 +72,12 @@ fn event_page(schema: &Value) -> String {
         let (fields, forms) = (fields(kind), forms(kind));
         write!(page, "\n## `{name}`\n\n{meaning}{gap}{fields}{forms}").unwrap();
     }
-    page.push_str("\n## Types\n");
+    page.push_str(&types(schema));
+    page
+}
+
+fn types(schema: &Value) -> String {
+    let mut page = String::from("\n## Types\n");
     for (name, definition) in schema["$defs"].as_object().unwrap() {
         let meaning = definition["description"].as_str().unwrap_or_default();
         let meaning = if meaning.is_empty() { type_name(definition) } else { meaning.to_owned() };

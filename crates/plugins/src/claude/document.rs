@@ -73,7 +73,7 @@ impl Document {
 
     pub(crate) fn names(&self, key: &str) -> Vec<String> {
         match self.keys.get(key) {
-            Some(Value::String(text)) => split_tools(text, |c| c == ',' || c.is_whitespace()),
+            Some(Value::String(text)) => split_tools(text),
             Some(Value::Array(items)) => items.iter().map(plain).collect(),
             _ => Vec::new(),
         }

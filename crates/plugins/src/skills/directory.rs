@@ -123,8 +123,12 @@ fn fault_of_characters(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Splits tool names at separators outside of parentheses.
-pub(crate) fn split_tools(text: &str, is_separator: fn(char) -> bool) -> Vec<String> {
+/// Splits tool names at commas and blanks outside of parentheses.
+pub fn split_tools(text: &str) -> Vec<String> {
+    split_outside(text, |c| c == ',' || c.is_whitespace())
+}
+
+pub(super) fn split_outside(text: &str, is_separator: fn(char) -> bool) -> Vec<String> {
     let mut depth = 0_usize;
     text.split(|c: char| {
         match c {
@@ -137,10 +141,6 @@ pub(crate) fn split_tools(text: &str, is_separator: fn(char) -> bool) -> Vec<Str
     .filter(|name| !name.is_empty())
     .map(str::to_owned)
     .collect()
-}
-
-pub(super) fn separates_tools(c: char) -> bool {
-    c == ',' || c.is_whitespace()
 }
 
 fn strip(text: &str, file: &Path, remarks: &mut Vec<Problem>) -> String {
@@ -230,7 +230,7 @@ fn allowed_tools(document: &Document<'_>, file: &Path, remarks: &mut Vec<Problem
     match document.keys.get("allowed-tools") {
         None | Some(Value::Null) => {}
         Some(Value::String(text)) => {
-            tools = split_tools(&strip(text, file, remarks), separates_tools);
+            tools = split_tools(&strip(text, file, remarks));
         }
         Some(Value::Array(items)) => {
             for item in items {

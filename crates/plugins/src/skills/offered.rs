@@ -30,7 +30,7 @@ pub(super) fn read(item: &Value, source: &str) -> Result<(Skill, Option<Problem>
     let remark = remark.map(|what| wrong(format!("the skill `{name}`: {what}"), SHORTEN));
     let tools = front.get("allowed-tools").or_else(|| front.get("allowed_tools"));
     let allowed_tools = match tools {
-        Some(Value::String(text)) => directory::split_tools(text, directory::separates_tools),
+        Some(Value::String(text)) => directory::split_tools(text),
         Some(Value::Array(items)) => {
             items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
         }

@@ -151,8 +151,8 @@ fn fault_of_tools(value: &Value) -> Option<&'static str> {
         Value::Array(items) if items.iter().all(Value::is_string) => None,
         Value::Array(_) => Some("has entries that are not text"),
         Value::String(text)
-            if directory::split_tools(text, directory::separates_tools)
-                != directory::split_tools(text, char::is_whitespace) =>
+            if directory::split_tools(text)
+                != directory::split_outside(text, char::is_whitespace) =>
         {
             Some("is separated by commas; use blanks or a list")
         }
