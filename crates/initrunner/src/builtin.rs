@@ -127,6 +127,9 @@ const KINDS: [(&str, &[&str], Build); 19] = [
 
 const SHARED: &[&str] = &["type", "permissions", "approval"];
 
+/// Types whose tools the caller makes: those that reach servers, agents and Python files.
+pub const MADE_BY_CALLER: [&str; 5] = ["api", "mcp", "delegate", "spawn", "custom"];
+
 pub fn is_known(kind: &str) -> bool {
     kinds().any(|name| name == kind)
 }

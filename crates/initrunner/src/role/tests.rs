@@ -159,10 +159,6 @@ fn reference_lists_the_support_of_every_key() {
     for key in shape::UNSUPPORTED {
         writeln!(text, "| `{key}` | no |").unwrap();
     }
-    text += "\n| tool type | support |\n|---|---|\n";
-    for kind in crate::builtin::kinds().chain(["api", "mcp", "delegate", "spawn", "custom"]) {
-        writeln!(text, "| `{kind}` | yes |").unwrap();
-    }
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../docs/reference/plugin-systems.md");
     let page = std::fs::read_to_string(&path).unwrap();
@@ -176,4 +172,17 @@ fn reference_lists_the_support_of_every_key() {
     } else {
         assert!(page == wanted, "run `UPDATE=1 cargo test -p initrunner reference`");
     }
+}
+
+#[test]
+fn reference_lists_the_types_that_are_made() {
+    let page = include_str!("../../../../docs/reference/plugin-systems.md");
+    let (_, types) = page.split_once("| tool type |").expect("the types of tools");
+    let (types, _) = types.split_once("<!-- end -->").expect("the end");
+    let yes = types.lines().filter(|line| line.contains(" | yes | "));
+    let listed: Vec<&str> = yes.filter_map(|line| line.split('`').nth(1)).collect();
+    let made = crate::builtin::kinds().chain(crate::builtin::MADE_BY_CALLER);
+    let mut made: Vec<&str> = made.collect();
+    made.sort_unstable();
+    assert_eq!(listed, made, "the list in `plugins` differs from the types that are made");
 }

@@ -17,11 +17,13 @@ const LIMIT: usize = 1 << 20;
 /// The most names of unused parts in one line.
 const NAMES_LIMIT: usize = 20;
 
-const KNOWN: Words = Words(
+/// Keys that describe the plugin.
+const DESCRIPTION: Words = Words(
     "$schema name displayName version description author homepage repository license keywords \
-     metadata defaultEnabled skills commands agents hooks mcpServers userConfig workflows \
-     outputStyles lspServers experimental channels dependencies",
+     metadata defaultEnabled",
 );
+/// Keys of the parts that are loaded.
+pub(super) const PARTS: Words = Words("commands agents skills hooks mcpServers userConfig");
 
 /// Parts that other programs load and this one does not, by key and by what lies in the directory.
 pub(super) const UNUSED: [(&str, &str, &str); 9] = [
@@ -159,7 +161,9 @@ fn claude(root: &Path) -> Result<Declared, Problem> {
         None | Some(Value::Null) => Value::Null,
         Some(_) => return Err(wrong("`userConfig` is not an object".to_owned())),
     };
-    for key in keys.keys().filter(|key| !KNOWN.has(key)) {
+    let is_unused = |key: &str| UNUSED.iter().any(|(it, ..)| it.split('.').next() == Some(key));
+    let is_known = |key: &str| DESCRIPTION.has(key) || PARTS.has(key) || is_unused(key);
+    for key in keys.keys().filter(|key| !is_known(key)) {
         declared.ignored.push(format!("`{key}` in the manifest: the key is not known"));
     }
     declared.ignored.extend(UNUSED.iter().filter_map(|(key, _, why)| {

@@ -162,7 +162,7 @@ fn reference_lists_the_support_of_every_part() {
         writeln!(text, "| `{name}` | no | {why} |").unwrap();
     }
     text += "\n| part | support | reason |\n|---|---|---|\n";
-    for part in ["commands", "agents", "skills", "hooks", "mcpServers", "userConfig"] {
+    for part in manifest::PARTS {
         writeln!(text, "| `{part}` | yes | |").unwrap();
     }
     for (key, path, why) in manifest::UNUSED {

@@ -202,6 +202,21 @@ mod tests {
     }
 
     #[test]
+    fn reference_lists_the_support_of_every_tool_type() {
+        use std::fmt::Write as _;
+        let mut text = String::from("| tool type | support | reason |\n|---|---|---|\n");
+        for kind in BUILT_IN {
+            let row = if NOT_MADE.has(kind) {
+                "no | a package or a file of the role can bring it"
+            } else {
+                "yes |"
+            };
+            writeln!(text, "| `{kind}` | {row} |").unwrap();
+        }
+        crate::tests::fixture::check_reference("plugin-systems.md", "tool types", &text);
+    }
+
+    #[test]
     fn unknown_type_has_the_documented_message() {
         let mut types = Types::default();
         assert_eq!(

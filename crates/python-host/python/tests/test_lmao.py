@@ -261,7 +261,7 @@ class Hooks(LmaoCase):
         )
         described = worker.result("describe")["lmao"]
         self.assertEqual(described["moments"], ["after_tool", "after_reply", "occasion"])
-        self.assertEqual(described["unheard"], ["never_fired"])
+        self.assertEqual(described["unheard"], ["never_fired (LMAO does not ask it either)"])
         after = worker.result("hook", moment="after_tool", tool="h", args={}, output="x", success=True)
         self.assertEqual(after, {"replace": "x?"})
         self.assertEqual(worker.result("hook", moment="after_reply", prompt="p", reply="r"), {"replace": "R"})

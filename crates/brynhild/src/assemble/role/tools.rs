@@ -23,9 +23,6 @@ use crate::assemble::mcp::terminal::Terminal;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::workers;
 
-/// Types that are not loaded with `--safe`.
-const NETWORKED: [&str; 4] = ["mcp", "api", "delegate", "spawn"];
-
 #[derive(Default)]
 pub(super) struct Brought {
     pub(super) tools: Vec<Arc<dyn Tool>>,
@@ -61,7 +58,7 @@ pub(super) fn check(
         let severity = if role.is_enveloped { Severity::Warning } else { Severity::Error };
         note(severity, unknown);
     }
-    if assembly.global.safe && NETWORKED.contains(&kind) {
+    if assembly.global.safe && builtin::MADE_BY_CALLER.contains(&kind) {
         note(
             Severity::Warning,
             "with `--safe` there is no network, so it is not loaded".to_owned(),
@@ -121,7 +118,7 @@ pub(super) async fn made(
     run: &RunScope,
 ) -> Brought {
     let kind = entry.kind.as_str();
-    let is_left = assembly.global.safe && NETWORKED.contains(&kind);
+    let is_left = assembly.global.safe && builtin::MADE_BY_CALLER.contains(&kind);
     if is_left || python::is_python(assembly, role, entry) {
         return Brought::default();
     }

@@ -25,6 +25,13 @@ MOMENTS = {
     "occasion": STARTED + ENDED + FAILED + INVALID + DENIED + UNREADABLE + COMPACTED,
     "before_compact": BEFORE_COMPACT,
 }
+# Types that LMAO asks and no moment does, with the reason.
+UNASKED = {
+    "on_memory_compact_error": "hooks are not asked about a compaction that fails",
+    "pre_permission_check": "LMAO asks it about its own tools, which are others here",
+}
+# The reason for all other types.
+UNUSED = "LMAO does not ask it either"
 # Where the arguments of tools of other kinds say what they act on.
 _TARGETS = ("target", "path", "file_path")
 
@@ -35,9 +42,9 @@ def of_types(types):
 
 
 def unheard(types):
-    """Those types that no moment asks."""
+    """Those types that no moment asks, with the reason."""
     heard = {type for asked in MOMENTS.values() for type in asked}.union(LOGGING)
-    return sorted(type for type in types if type not in heard)
+    return ["%s (%s)" % (type, UNASKED.get(type, UNUSED)) for type in sorted(types) if type not in heard]
 
 
 def ask(adapter, moment, params, tool):
