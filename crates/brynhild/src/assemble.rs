@@ -88,7 +88,7 @@ pub(crate) struct Knowledge {
 
 pub(crate) fn rules(assembly: &Assembly, root: &Path) -> plugins::rules::Found {
     let places = plugins::rules::Places {
-        global: assembly.loaded.config_dir.as_ref().map(|dir| dir.join("rules")),
+        global: assembly.loaded.config_dir.as_ref().map(|dir| dir.join(::setup::user_files::RULES)),
         // Without a project no directory has rules.
         root: if assembly.has_project() { root.to_owned() } else { PathBuf::new() },
         cwd: assembly.environment.cwd.clone(),
@@ -160,7 +160,7 @@ pub(crate) fn skill_directories(assembly: &Assembly) -> Vec<PathBuf> {
 }
 
 fn own_skills(run: &RunContext) -> Vec<PathBuf> {
-    let dir = run.loaded.config_dir.iter().map(|dir| dir.join("skills"));
+    let dir = run.loaded.config_dir.iter().map(|dir| dir.join(::setup::user_files::SKILLS));
     let homes = run.environment.home.iter();
     let others =
         homes.flat_map(|home| [".agents/skills", ".claude/skills"].map(|it| home.join(it)));

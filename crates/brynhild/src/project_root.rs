@@ -17,7 +17,7 @@ pub(crate) fn project_root(
     let expansion = Expansion { env, home };
     let allows_home = expansion.variable("BRYNHILD_ALLOW_HOME_DIRECTORY");
     let named = expansion.variable("BRYNHILD_PROJECT_ROOT");
-    let state = expansion.config_dir().unwrap_or_default().join("sandbox");
+    let state = expansion.config_dir().unwrap_or_default().join(setup::user_files::SANDBOX);
     let search = Search {
         start,
         home,

@@ -9,7 +9,7 @@ use contract::secret::Secret;
 use files::private::{self, Durability};
 use serde_json::{Map, Value, json};
 
-const FILE: &str = "credentials.json";
+use crate::user_files;
 
 /// A problem with the file of keys.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +40,7 @@ impl KeyStore {
     /// The store in a configuration directory.
     #[must_use]
     pub fn new(directory: &Path) -> Self {
-        Self { path: directory.join(FILE) }
+        Self { path: directory.join(user_files::CREDENTIALS) }
     }
 
     /// The file of keys.

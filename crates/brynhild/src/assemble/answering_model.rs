@@ -279,8 +279,8 @@ pub(crate) fn profile(
 }
 
 pub(crate) fn profiles(assembly: &Assembly) -> Vec<ModelProfile> {
-    let directories: Vec<PathBuf> =
-        assembly.loaded.config_dir.iter().map(|dir| dir.join("profiles")).collect();
+    let own = assembly.loaded.config_dir.iter().map(|dir| dir.join(setup::user_files::PROFILES));
+    let directories: Vec<PathBuf> = own.collect();
     let contributions = assembly.plugins().contributions();
     let (profiles, problems) = plugins::profiles::load(&directories, &contributions);
     report(&problems);

@@ -70,7 +70,8 @@ fn resolve(
     config_dir: &Path,
     warnings: &mut Vec<Warning>,
 ) -> Vec<PathBuf> {
-    let (granted, refused) = sandbox::granted_paths(paths, root, &config_dir.join("sandbox"));
+    let (granted, refused) =
+        sandbox::granted_paths(paths, root, &config_dir.join(setup::user_files::SANDBOX));
     let warning = |text| Warning { place: key.to_owned(), text, hint: None };
     warnings.extend(refused.into_iter().map(warning));
     *paths = granted.iter().map(|(_, real)| real.clone()).collect();

@@ -78,7 +78,7 @@ pub(crate) fn host(
 
 pub(crate) fn plugin_data(run: &RunContext) -> PathBuf {
     let own = run.loaded.config_dir.as_ref();
-    own.unwrap_or(&run.environment.temp).join("plugin-data")
+    own.unwrap_or(&run.environment.temp).join(setup::user_files::PLUGIN_DATA)
 }
 
 pub(crate) fn report(problems: &[Fault]) {
@@ -104,7 +104,7 @@ fn sources<'a>(assembly: &'a Assembly, root: &Path) -> (Sources<'a>, Option<Faul
         })
     });
     let sources = Sources {
-        global: assembly.loaded.config_dir.as_ref().map(|dir| dir.join("hooks.yaml")),
+        global: assembly.loaded.config_dir.as_ref().map(|dir| dir.join(setup::user_files::HOOKS)),
         project,
         plugins: &set.plugins,
         offers: offers.collect(),
@@ -128,10 +128,9 @@ fn project(run: &RunContext, root: &Path) -> (Option<ProjectFile>, Option<Fault>
 }
 
 pub(crate) fn files(assembly: &Assembly, root: &Path) -> Vec<PathBuf> {
-    let global = assembly.loaded.config_dir.as_ref().map(|dir| dir.join("hooks.yaml"));
+    let global = assembly.loaded.config_dir.as_ref().map(|dir| dir.join(setup::user_files::HOOKS));
     let project = assembly.has_project().then(|| root.join(trust::HOOKS));
     let has_file = |plugin: &&Plugin| plugin.manifest.hooks && plugin.package.is_none();
-    let plugins = assembly.plugins().active().filter(has_file);
-    let plugins = plugins.map(|plugin| plugin.root.join("hooks.yaml"));
+    let plugins = assembly.plugins().active().filter(has_file).map(|it| it.root.join("hooks.yaml"));
     global.into_iter().chain(project).chain(plugins).collect()
 }

@@ -62,7 +62,7 @@ pub(crate) fn with_servers(
     let user = UserPrompt::new(Arc::clone(&frontend) as _, clients.clone(), assembly.global.yes);
     let settings = Settings {
         cache: assembly.cache_dir()?.join("cache/mcp"),
-        pins: assembly.cache_dir()?.join("mcp-pins"),
+        pins: assembly.cache_dir()?.join(setup::user_files::MCP_PINS),
         credentials: credentials(assembly)?,
         sandbox: assemble::confinement::sandbox(assembly)?,
         launch: launch_settings(assembly)?,
@@ -162,12 +162,12 @@ pub(crate) fn problem(failure: Failure) -> Problem {
 }
 
 pub(crate) fn credentials(run: &RunContext) -> Result<Credentials, Problem> {
-    Ok(Credentials::new(run.cache_dir()?.join("mcp-credentials")))
+    Ok(Credentials::new(run.cache_dir()?.join(setup::user_files::MCP_CREDENTIALS)))
 }
 
 pub(crate) fn file(run: &RunContext, scope: McpScope) -> Result<PathBuf, Problem> {
     match scope {
-        McpScope::User => Ok(run.config_dir()?.join("mcp.json")),
+        McpScope::User => Ok(run.config_dir()?.join(setup::user_files::MCP_SERVERS)),
         McpScope::Project => Ok(run.root()?.join(::trust::SERVERS)),
     }
 }
@@ -328,7 +328,7 @@ fn launch_settings(assembly: &Assembly) -> Result<LaunchSettings, Problem> {
         env,
         variables: assembly.environment.variables.clone(),
         home: assembly.environment.home.clone(),
-        data: assembly.cache_dir()?.join("mcp-data"),
+        data: assembly.cache_dir()?.join(setup::user_files::MCP_DATA),
         mode: assembly.mode(),
         // A server may need a large heap.
         limits: Limits { memory: 8 << 30, ..Limits::default() },

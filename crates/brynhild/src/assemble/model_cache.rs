@@ -50,7 +50,7 @@ fn file(run: &RunContext, candidate: &Candidate) -> Option<PathBuf> {
     if candidate.vendor().local || candidate.is_script() {
         return None;
     }
-    let directory = run.loaded.config_dir.as_ref()?.join("cache");
+    let directory = run.loaded.config_dir.as_ref()?.join(setup::user_files::CACHE);
     let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     let place: String =
         format!("{} {}", candidate.name, candidate.shown_address()).chars().map(safe).collect();

@@ -2,6 +2,7 @@
 //! project's aliases are reported and not used.
 
 use config::origin::Layer;
+use setup::user_files::MODEL_ALIASES;
 
 use crate::assemble::assembly::Assembly;
 use crate::assemble::provider_choice::Choice;
@@ -44,10 +45,9 @@ fn local_name(
     (named, canonical): (&str, &str),
     provider: &str,
 ) -> Option<String> {
-    const FILE: &str = "model-aliases.yaml";
     let root = assembly.root().ok().filter(|_| assembly.has_project());
-    let project = root.map(|root| (root.join(".brynhild").join(FILE), Some(root)));
-    let own = assembly.loaded.config_dir.as_ref().map(|dir| (dir.join(FILE), None));
+    let project = root.map(|root| (root.join(".brynhild").join(MODEL_ALIASES), Some(root)));
+    let own = assembly.loaded.config_dir.as_ref().map(|dir| (dir.join(MODEL_ALIASES), None));
     [project, own].into_iter().flatten().find_map(|(path, project)| {
         let name = match config::file::read_value(&path, project) {
             Ok(file) => file?.get(provider)?.get(canonical)?.as_str().map(str::to_owned)?,

@@ -41,7 +41,7 @@ pub(crate) fn place(run: &RunContext, named: &Path) -> Result<PathBuf, Problem> 
 }
 
 fn led(run: &RunContext, named: &Path, path: &Path) -> Result<Option<PathBuf>, Problem> {
-    let state = run.loaded.config_dir.as_deref().map(|directory| directory.join("sandbox"));
+    let state = run.loaded.config_dir.as_deref().map(|dir| dir.join(setup::user_files::SANDBOX));
     sandbox::file_at(path, run.place(), &state.unwrap_or_default()).map_err(|astray| {
         let (link, real) = (astray.link.display(), astray.real.display());
         let named = named.display();

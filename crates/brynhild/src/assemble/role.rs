@@ -137,7 +137,7 @@ pub(crate) fn named(run: &RunContext, name: &str) -> Result<PathBuf, Problem> {
     if path.exists() && !path.is_dir() {
         return Ok(path);
     }
-    let own = run.loaded.config_dir.iter().map(|dir| dir.join("agents"));
+    let own = run.loaded.config_dir.iter().map(|dir| dir.join(setup::user_files::AGENTS));
     let home = run.environment.home.iter().map(|home| home.join(".initrunner/roles"));
     let directories: Vec<PathBuf> = own.chain(home).collect();
     let is_plain = !name.is_empty() && !name.contains('/') && !name.starts_with('.');

@@ -301,7 +301,7 @@ impl RunContext {
     }
 
     pub(crate) fn state_dir(&self) -> Result<PathBuf, Problem> {
-        let directory = self.writable_config_dir().map(|dir| dir.join("sandbox"));
+        let directory = self.writable_config_dir().map(|dir| dir.join(setup::user_files::SANDBOX));
         let directory = directory.filter(|directory| private::could_be_writable(directory));
         directory.map_or_else(|| self.temporary_dir(), Ok)
     }
@@ -322,12 +322,12 @@ impl RunContext {
     }
 
     pub(crate) fn store(&self) -> Result<Store, Problem> {
-        Ok(Store::new(self.config_dir()?.join("sessions")))
+        Ok(Store::new(self.config_dir()?.join(setup::user_files::SESSIONS)))
     }
 
     /// The directory of conversation logs; in that for temporary files only if no other is writable.
     pub(crate) fn log_dir(&self) -> PathBuf {
-        let own = || self.writable_config_dir().map(|dir| dir.join("logs"));
+        let own = || self.writable_config_dir().map(|dir| dir.join(setup::user_files::LOGS));
         let named = self.config().logging.dir.clone();
         named.or_else(own).unwrap_or_else(|| self.in_temp("brynhild-logs"))
     }

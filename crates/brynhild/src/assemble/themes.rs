@@ -29,7 +29,8 @@ pub(crate) fn missing_theme(assembly: &Assembly) -> Option<String> {
 /// The themes of the user and of plugins, and problems by name. Only the user's may replace a
 /// built-in one.
 pub(crate) fn themes(assembly: &Assembly) -> (Vec<Theme>, Vec<(String, String)>) {
-    let own = assembly.loaded.config_dir.iter().map(|dir| (dir.join("themes"), true));
+    let own =
+        assembly.loaded.config_dir.iter().map(|dir| (dir.join(setup::user_files::THEMES), true));
     let plugins = assembly.plugins().active().map(|plugin| (plugin.root.join("themes"), false));
     let mut themes: Vec<Theme> = Vec::new();
     let mut problems = Vec::new();
@@ -56,7 +57,7 @@ pub(crate) fn themes(assembly: &Assembly) -> (Vec<Theme>, Vec<(String, String)>)
 
 /// A theme of the user; none if its file is missing or broken.
 pub(crate) fn own_theme(run: &RunContext, name: &str) -> Option<Theme> {
-    let directory = run.loaded.config_dir.as_ref()?.join("themes");
+    let directory = run.loaded.config_dir.as_ref()?.join(setup::user_files::THEMES);
     Path::new(name).file_name().filter(|it| *it == name)?;
     let paths = ["yaml", "yml"].map(|ending| directory.join(format!("{name}.{ending}")));
     paths.iter().find_map(|path| read_theme(path, name).ok())

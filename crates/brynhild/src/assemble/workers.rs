@@ -38,7 +38,7 @@ impl HostedPython {
     /// A host that serves the plugins of `assembly`.
     pub(crate) fn new(assembly: &Assembly, host: Host) -> Result<Self, Problem> {
         let settings = python::Settings {
-            data: assembly.cache_dir()?.join("plugin-data"),
+            data: assembly.cache_dir()?.join(setup::user_files::PLUGIN_DATA),
             is_confined: !assembly.is_unconfined(),
             surroundings: surroundings(assembly),
             directories: Arc::clone(assembly.directories()),

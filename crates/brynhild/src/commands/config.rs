@@ -5,6 +5,7 @@ use args::{ConfigCommand, Global, OutputFormat};
 use config::load::LayerFile;
 use config::show::{self, Form, Provenance};
 use serde_json::{Map, Value, json};
+use setup::user_files::SESSIONS;
 
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
@@ -96,7 +97,7 @@ fn overview(assembly: &Assembly) -> Outcome {
         ("Max Tool Rounds", config.behavior.max_tool_rounds.into()),
         ("Project Root", root),
         ("Config Dir", dir.map_or_else(no_home, shown)),
-        ("Sessions Dir", dir.map_or_else(no_home, |dir| shown(&dir.join("sessions")))),
+        ("Sessions Dir", dir.map_or_else(no_home, |dir| shown(&dir.join(SESSIONS)))),
     ];
     let key = |name: &str| name.to_lowercase().replace(' ', "_");
     let data: Map<String, Value> =

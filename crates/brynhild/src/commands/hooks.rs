@@ -74,7 +74,7 @@ fn list(assembly: &Assembly, event: Option<&str>) -> Outcome {
         hooks::report(&loaded.problems);
     }
     let path = |path: PathBuf| path.is_file().then(|| path.display().to_string());
-    let global = assembly.loaded.config_dir.as_ref().map(|dir| dir.join("hooks.yaml"));
+    let global = assembly.loaded.config_dir.as_ref().map(|dir| dir.join(setup::user_files::HOOKS));
     let project = assembly.has_project().then(|| assembly.place().join(::trust::HOOKS));
     let problems: Vec<String> = loaded.problems.iter().map(ToString::to_string).collect();
     let data = json!({

@@ -180,7 +180,7 @@ async fn offers(candidates: &[Candidate]) -> Vec<Offer> {
 }
 
 fn write_settings(run: &RunContext, settings: &[([&str; 2], Value)]) -> Result<(), Problem> {
-    let file = run.config_dir()?.join("config.yaml");
+    let file = run.config_dir()?.join(setup::user_files::CONFIG);
     let file = file.canonicalize().unwrap_or(file);
     let cannot = |error: &dyn std::fmt::Display| {
         Problem::failed(format!("cannot write {}: {error}", file.display()))

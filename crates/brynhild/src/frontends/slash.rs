@@ -228,7 +228,7 @@ impl Offer {
         let is_trusted = assembly.trust.trusted().is_some();
         let own = assembly.loaded.config_dir.as_ref().filter(|_| !assembly.global.safe);
         let places = Places {
-            global: own.map(|dir| dir.join("commands")),
+            global: own.map(|dir| dir.join(::setup::user_files::COMMANDS)),
             project: root.map(|root| root.join(".brynhild/commands")),
             project_rank: if is_trusted { Rank::Full } else { Rank::Guest },
             foreign: assembly.claude().commands().cloned().collect(),

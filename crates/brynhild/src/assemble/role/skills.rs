@@ -81,7 +81,7 @@ pub(super) fn automatic(assembly: &Assembly, chosen: &ChosenRole) -> Vec<AutoSki
 fn skill_directories(run: &RunContext) -> Vec<PathBuf> {
     let home = run.environment.home.iter().map(|home| home.join(".initrunner/skills"));
     let named = run.environment.variable("INITRUNNER_SKILL_DIR").map(PathBuf::from);
-    let own = run.loaded.config_dir.iter().map(|dir| dir.join("skills"));
+    let own = run.loaded.config_dir.iter().map(|dir| dir.join(setup::user_files::SKILLS));
     named.into_iter().chain(home).chain(own).collect()
 }
 

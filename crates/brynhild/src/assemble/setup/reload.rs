@@ -12,6 +12,7 @@ use contract::policy::Approvals;
 use contract::tool::ToolSpec;
 use plugins::dialects::chibi;
 use python_host::Host;
+use setup::user_files as own;
 
 use super::fingerprint::{Fingerprint, Places};
 use super::{Audience, SetupInputs, ToolsAndHooks};
@@ -26,8 +27,8 @@ use crate::output;
 
 #[rustfmt::skip]
 const OWN: &[&str] = &[
-    "agents", "commands", "hooks", "hooks.yaml", "mcp.json", "permissions.jsonl", "plugins",
-    "plugins.yaml", "profiles", "rules", "skills", "trust.jsonl",
+    own::AGENTS, own::COMMANDS, own::HOOK_SCRIPTS, own::HOOKS, own::MCP_SERVERS, own::PERMISSIONS,
+    own::PLUGINS, own::PLUGIN_STATES, own::PROFILES, own::RULES, own::SKILLS, own::TRUST,
 ];
 /// A project's extensions, from its root; its rules are added to these.
 const PROJECT: &[&str] = &[".brynhild", ".agents/skills", ".claude", ".mcp.json"];

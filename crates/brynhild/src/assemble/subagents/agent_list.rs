@@ -63,7 +63,7 @@ impl AgentList {
         }
         list.of_project(assembly);
         let home = assembly.environment.home.as_deref();
-        let own = assembly.loaded.config_dir.iter().map(|dir| dir.join("agents"));
+        let own = assembly.loaded.config_dir.iter().map(|dir| dir.join(setup::user_files::AGENTS));
         let own: Vec<PathBuf> = own.chain(home.map(|home| home.join(".claude/agents"))).collect();
         for directory in &own {
             let (files, problems) = claude::agents_in(directory);

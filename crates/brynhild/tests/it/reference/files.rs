@@ -1,59 +1,52 @@
-//! The page of file locations: every name that the code joins to the configuration directory, and
-//! the files of a project that need trust.
+//! The page of file locations: the program's table of names in the configuration directory, and the
+//! files of a project that need trust.
 
 use std::fmt::Write as _;
 
+use setup::user_files;
+
 use super::check;
 
-/// Files in the configuration directory.
-const USER_FILES: [(&str, &str); 29] = [
-    ("config.yaml", "your [configuration](config.md)"),
-    ("credentials.json", "stored API keys, readable by you only"),
-    ("model-aliases.yaml", "names of models"),
-    ("hooks.yaml", "your [hooks](../extend/hooks.md)"),
-    ("hooks", "scripts of your hooks"),
-    ("plugins", "your [plugins](../extend/first-plugin.md)"),
-    ("plugins.yaml", "plugins that are turned on and off"),
-    ("plugins.lock", "source and hash of installed plugins"),
-    ("plugin-data", "data of plugins, by name"),
-    ("plugin-packages", "environments of Python packages"),
-    ("marketplaces.json", "marketplaces"),
-    ("commands", "your [slash commands](../extend/slash-commands.md)"),
-    ("skills", "your [skills](../guides/rules-and-skills.md#skills)"),
-    ("rules", "your [rules](../guides/rules-and-skills.md#rules)"),
-    ("agents", "your [agents](../guides/agents.md) and roles"),
-    ("profiles", "your [model profiles](profiles.md)"),
-    ("themes", "your [themes](../guides/terminal.md#colors)"),
-    ("mcp.json", "[MCP servers](../guides/mcp.md) that `mcp add` wrote"),
-    ("mcp-pins", "what you accepted from MCP servers"),
-    ("mcp-credentials", "tokens of `mcp login`"),
-    ("mcp-data", "data of MCP servers"),
-    ("permissions.jsonl", "remembered answers"),
-    ("trust.jsonl", "decisions about projects"),
-    ("trust", "copies of trusted files, to show changes"),
-    ("audit.jsonl", "decisions that gave or refused access"),
-    ("sessions", "sessions, and snapshots for undo"),
-    ("logs", "conversation logs"),
-    ("cache", "can be deleted at any time"),
-    ("sandbox", "files that sandboxes use"),
-];
+/// Names that are joined to the configuration directory, as the binary or another crate writes them.
+#[test]
+fn code_uses_the_names_of_the_file_page() {
+    let join = r#"(?:config_dir|cache_dir)\b[^;]{0,60}?\.join\("([^"/]+)([^"]*)"\)"#;
+    let join = regex::Regex::new(join).unwrap();
+    let mut sources = String::new();
+    let mut count = 0;
+    for path in crate::structure::sources() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let is_binary = path.components().any(|part| part.as_os_str() == "brynhild");
+        for (_, [name, below]) in join.captures_iter(&text).map(|it| it.extract()) {
+            let shown = path.display();
+            let is_written = is_binary && below.is_empty();
+            assert!(!is_written, "{shown} writes {name:?}; use `setup::user_files`");
+            let is_listed = user_files::ALL.iter().any(|(known, _)| *known == name);
+            assert!(is_listed, "{shown} uses {name:?}, which `setup::user_files` does not list");
+            count += 1;
+        }
+        if !path.ends_with("user_files.rs") {
+            sources.push_str(&text);
+        }
+    }
+    assert!(count > 5, "found only {count} names");
+    let table = include_str!("../../../../setup/src/user_files.rs");
+    for (name, _) in user_files::ALL {
+        let (before, _) = table.split_once(&format!(" = \"{name}\"")).unwrap();
+        let constant = before.rsplit(' ').next().unwrap();
+        let uses = [format!("user_files::{constant}"), format!("own::{constant}")];
+        let is_used = uses.iter().any(|it| sources.contains(it));
+        assert!(is_used || sources.contains(&format!("\"{name}\"")), "no code uses {name}");
+    }
+}
 
 #[test]
 fn file_page_lists_the_files_of_the_code() {
-    let mut sources = String::new();
-    for path in crate::structure::sources() {
-        sources.push_str(&std::fs::read_to_string(path).unwrap());
-    }
-    let joined = regex::Regex::new(r#"config_dir(?:\(\))?\s*\.join\("([^"/]+)"\)"#).unwrap();
-    for (_, [name]) in joined.captures_iter(&sources).map(|it| it.extract()) {
-        assert!(USER_FILES.iter().any(|(known, _)| *known == name), "{name} is not on the page");
-    }
     let mut page = String::from(
         "# Files\n\n## Yours\n\nIn `$BRYNHILD_CONFIG_DIR`, else `$XDG_CONFIG_HOME/brynhild`, else \
          `~/.config/brynhild`:\n\n| file or directory | contents |\n|---|---|\n",
     );
-    for (name, contents) in USER_FILES {
-        assert!(sources.contains(&format!("{name}\"")), "no code uses {name}");
+    for (name, contents) in user_files::ALL {
         writeln!(page, "| `{name}` | {contents} |").unwrap();
     }
     page.push_str(
