@@ -68,7 +68,7 @@ pub fn programs(search_path: Option<&String>, workspace: &Path) -> Vec<Check> {
             &["python3", "python"],
             "install Python 3 to use Python plugins and the demo",
         ),
-        check("git", &["git"], "install git to undo changes by turn and to let the model commit"),
+        check("git", &["git"], "install git for plugins from repositories and for commits"),
     ]
 }
 

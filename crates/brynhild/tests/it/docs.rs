@@ -74,6 +74,32 @@ fn links_between_pages_resolve() {
 }
 
 #[test]
+fn every_picture_is_on_a_page() {
+    let pages = pages().into_iter().map(|path| fs::read_to_string(path).unwrap());
+    let text = pages.collect::<Vec<_>>().join("\n");
+    for entry in fs::read_dir(repository().join("docs/pictures")).unwrap().map(Result::unwrap) {
+        let name = entry.file_name().into_string().unwrap();
+        assert!(text.contains(&format!("pictures/{name})")), "{name} is on no page");
+    }
+}
+
+#[test]
+fn readme_links_every_plugin_system_to_its_limits() {
+    let read = |path: &str| fs::read_to_string(repository().join(path)).unwrap();
+    let (readme, systems) = (read("README.md"), read("docs/reference/plugin-systems.md"));
+    assert!(readme.contains("(docs/extend/overview.md#support)"), "no link to the support");
+    assert!(read("docs/extend/overview.md").contains("(../reference/plugin-systems.md)"));
+    let names: Vec<&str> = systems.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    assert!(names.len() >= 4, "{names:?}");
+    for name in names {
+        assert!(readme.contains(name), "{name} is not in the README");
+        let (_, section) = systems.split_once(&format!("## {name}\n")).unwrap();
+        let section = section.split("\n## ").next().unwrap();
+        assert!(section.contains("| no |"), "{name} has no part without support");
+    }
+}
+
+#[test]
 fn help_prints_every_listed_guide() {
     let project = crate::project();
     let help = project.brynhild(&["--help"]);

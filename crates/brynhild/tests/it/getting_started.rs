@@ -159,3 +159,22 @@ fn doctor_reports_each_part_and_fails_for_problems() {
     let run = project.brynhild(&["doctor"]);
     assert!(run.code(1).stdout.contains("must be a JSON object of keys"), "{run}");
 }
+
+#[test]
+fn conversation_and_undo_need_no_python_and_no_git() {
+    let call = serde_json::json!({"command": "echo new > a.txt"});
+    let server = ModelServer::start([Reply::calls([("Bash", call)]), Reply::text("Done.")]);
+    let project = project_with(&server);
+    project.file("a.txt", "old\n");
+    let empty = project.home().join("empty");
+    fs::create_dir_all(&empty).unwrap();
+    let run = |args: &[&str]| project.command(args).env("PATH", &empty).run();
+    assert_eq!(run(&["--yes", "-p", "go"]).success().stdout, "Done.\n");
+    assert_eq!(project.read("a.txt"), "new\n");
+    run(&["session", "undo"]).success();
+    assert_eq!(project.read("a.txt"), "old\n");
+    let checks = run(&["doctor"]).stdout;
+    for name in ["python3", "git"] {
+        assert!(checks.contains(&format!("note     no `{name}` in PATH")), "{checks}");
+    }
+}

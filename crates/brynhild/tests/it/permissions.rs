@@ -307,6 +307,21 @@ fn deceptive_rule_is_reported_once() {
 }
 
 #[test]
+fn pattern_inside_a_word_of_an_allow_rule_is_reported() {
+    let project = project();
+    for (rule, code, told) in [
+        ("Bash(cargo t*)", 3, "takes `t*` literally; write the words in full"),
+        ("Bash(cargo test:*)", 0, ""),
+        ("Bash(cargo test *)", 0, ""),
+    ] {
+        project.config(&format!("permissions: {{allow: ['{rule}']}}\n"));
+        let run = project.brynhild(&["--mode", "ask", "policy", "check", "cargo test --all"]);
+        run.code(code);
+        assert!(run.stderr.contains(told) && run.stderr.is_empty() == told.is_empty(), "{run}");
+    }
+}
+
+#[test]
 fn map_rule_equals_the_short_form() {
     let project = project();
     project.file("secret/k", "CANARY\n").file("tests/t.rs", "as it was\n");

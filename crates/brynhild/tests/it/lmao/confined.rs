@@ -102,6 +102,23 @@ fn call_without_a_network_names_the_grant() {
 }
 
 #[test]
+fn missing_file_of_the_project_names_no_grant() {
+    let project = project();
+    plugin(
+        &project,
+        "reads",
+        &manifest("reads"),
+        "return open(os.path.join(str(base), target)).read()",
+    );
+    let run = exec(&project, "reads", &json!({"target": "etc/hosts"}), &["--yes"]);
+    assert!(run.code(1).stderr.contains("No such file or directory"), "{run}");
+    assert!(!run.stderr.contains("plugin grant") && !run.stderr.contains("confined"), "{run}");
+    project.file("etc/hosts", "here");
+    let run = exec(&project, "reads", &json!({"target": "etc/hosts"}), &["--yes"]);
+    assert!(run.success().stdout.contains("here"), "{run}");
+}
+
+#[test]
 fn read_only_tool_cannot_write_beside_a_writing_one() {
     if !has_bubblewrap() {
         return;
