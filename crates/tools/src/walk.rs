@@ -102,5 +102,30 @@ pub(crate) fn line(path: &Path) -> String {
     text.replace('\n', "\\n").replace('\r', "\\r")
 }
 
+/// The files and directories of a project that are not ignored, relative to it; at most `most`.
+pub fn project_files(root: &Path, most: usize) -> Vec<String> {
+    let sources = Sources {
+        names: vec![".ignore", ".gitignore"],
+        global: ignore::gitignore::gitconfig_excludes_path(),
+        repositories_only: true,
+        above: true,
+    };
+    let filter = Filter::new(Some(IgnoreFiles::new(root, sources)), true);
+    let is_ours = move |entry: &DirEntry| entry.file_name() != ".git" && filter.shows(entry);
+    let entries = filtered(root, is_ours).build();
+    let relative = |entry: DirEntry| {
+        let path = entry.path().strip_prefix(root).ok()?.to_str()?.to_owned();
+        let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+        (!path.is_empty()).then(|| if is_directory { format!("{path}/") } else { path })
+    };
+    let mut files: Vec<String> =
+        entries.filter_map(Result::ok).filter_map(relative).take(most).collect();
+    // Near files first, hidden ones last.
+    files.sort_by_cached_key(|file| {
+        (file.starts_with('.') || file.contains("/."), file.matches('/').count(), file.clone())
+    });
+    files
+}
+
 #[cfg(test)]
 mod tests;

@@ -6,11 +6,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use contract::event::{Event, Input, Level};
+use contract::id::{SessionId, Timestamp};
 use contract::policy::Mode;
 use contract::provider::Model;
 use contract::sandbox::Network;
+use contract::text::{head, visible};
 
 use crate::keymap::Action;
+use crate::slash::sentence;
 use crate::theme::Theme;
 
 /// The program around the interface.
@@ -245,6 +248,70 @@ impl Item {
             ..Self::default()
         }
     }
+
+    pub fn named(value: String) -> Self {
+        Self { value, ..Self::default() }
+    }
+
+    /// A session by its number of messages and its directory, if that is another one; the current
+    /// session has no time.
+    pub fn of_session(
+        id: &SessionId,
+        title: String,
+        (count, elsewhere): (u64, Option<&str>),
+        updated_at: Option<Timestamp>,
+    ) -> Self {
+        let unit = if count == 1 { "message" } else { "messages" };
+        let elsewhere = elsewhere.map_or_else(String::new, |cwd| format!(", {cwd}"));
+        Self {
+            label: if title.is_empty() { id.to_string() } else { title },
+            detail: format!("{count} {unit}{elsewhere}"),
+            note: updated_at.map_or_else(|| "this one".to_owned(), Self::age),
+            ..Self::named(id.to_string())
+        }
+    }
+
+    /// The time since a moment, in its largest unit; the date of one that is long past.
+    pub fn age(at: Timestamp) -> String {
+        let seconds = Timestamp::now().0.duration_since(at.0).as_secs();
+        let (count, unit) = match seconds {
+            ..60 => return "just now".to_owned(),
+            60..3600 => (seconds / 60, "minute"),
+            3600..86_400 => (seconds / 3600, "hour"),
+            86_400..2_592_000 => (seconds / 86_400, "day"),
+            2_592_000.. => return at.0.strftime("%Y-%m-%d").to_string(),
+        };
+        format!("{count} {unit}{} ago", if count == 1 { "" } else { "s" })
+    }
+}
+
+impl Answer {
+    /// Earlier messages of the user, the newest first, by their numbers.
+    pub fn messages(texts: impl Iterator<Item = String>) -> Self {
+        let item = |(number, text): (usize, String)| Item {
+            label: sentence(&text),
+            detail: text,
+            note: number.to_string(),
+            ..Item::named(number.to_string())
+        };
+        let mut items: Vec<Item> = (1..).zip(texts).map(item).collect();
+        items.reverse();
+        Self::Items(Picks::Messages, items)
+    }
+
+    /// The last messages of a session; each is the user's or the model's.
+    pub fn preview(id: &str, mut messages: Vec<(bool, &str)>) -> Self {
+        const SHOWN: usize = 12;
+        messages.retain(|(_, text)| !text.trim().is_empty());
+        let words = |(is_user, text): &(bool, &str)| {
+            let mark = if *is_user { "┃ " } else { "" };
+            let lines = head(text, 600).lines().take(6);
+            lines.map(|line| format!("{mark}{line}")).collect::<Vec<_>>().join("\n")
+        };
+        let skipped = messages.len().saturating_sub(SHOWN);
+        let text = messages.iter().skip(skipped).map(words).collect::<Vec<_>>().join("\n\n");
+        Self::Preview { id: id.to_owned(), text: visible(&text).into_owned() }
+    }
 }
 
 /// How a run of the interface ends.
@@ -347,4 +414,21 @@ pub struct Health {
     pub starting: usize,
     /// Those of both that failed.
     pub failed: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn age_is_in_its_largest_unit() {
+        let past = |seconds| {
+            let now = Timestamp::now().0.as_second();
+            Item::age(Timestamp(jiff::Timestamp::from_second(now - seconds).unwrap()))
+        };
+        assert_eq!([past(-9), past(5)], ["just now"; 2]);
+        assert_eq!([past(65), past(7300)], ["1 minute ago", "2 hours ago"]);
+        assert_eq!(past(3 * 86_400 + 5), "3 days ago");
+        assert_eq!(past(90 * 86_400).len(), "2026-01-01".len());
+    }
 }

@@ -9,8 +9,9 @@
 //! - [`host`] is the trait through which the interface uses the program around it.
 //!
 //! [`line`] reads lines for `--plain`, with the composer's keys; [`prose`] shows Markdown there.
-//! [`user_command`] is the meaning of lines that begin with `!`. [`permission`] is the text of a question about a call, and [`masks`] makes deceptive characters
-//! visible; both are for every front end.
+//! [`user_command`] is the meaning of lines that begin with `!`, [`slash`] of those that begin with `/`.
+//! [`permission`] is the text of a question about a call, [`question`] asks it line by line, and
+//! [`masks`] makes deceptive characters visible; all are for every front end.
 //!
 //! Inside, each part is a module: `transcript` (blocks, laid out only where they are seen),
 //! `markdown`, `highlight`, `diff`, `composer` (text, completion, history, vi), `layers` (dialogs and
@@ -21,12 +22,14 @@ mod ansi;
 mod app;
 mod ask;
 mod canvas;
+pub mod clipboard;
 mod composer;
 mod diff;
 mod fuzzy;
 mod highlight;
 pub mod host;
 pub mod input;
+pub mod inquiries;
 pub mod key;
 pub mod keymap;
 mod layers;
@@ -38,8 +41,11 @@ pub mod message;
 pub mod permission;
 pub mod picture;
 pub mod prose;
+pub mod question;
+pub mod requests;
 mod run;
 mod screen;
+pub mod slash;
 mod slice;
 mod status;
 pub mod store;

@@ -7,18 +7,6 @@ use contract::provider::ReasoningLevel;
 
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
-use crate::exit::Problem;
-
-const LEVELS: [&str; 6] = ["auto", "off", "low", "medium", "high", "maximum"];
-
-pub(crate) fn parse(word: &str) -> Result<ReasoningLevel, Problem> {
-    let word = word.to_lowercase();
-    if word.starts_with("raw:") || LEVELS.contains(&word.as_str()) {
-        return Ok(ReasoningLevel::parse(&word));
-    }
-    Err(Problem::misuse(format!("`{word}` is not a reasoning effort"))
-        .hint(format!("there are {}", LEVELS.join(", "))))
-}
 
 /// The effort that was set in this session, if the model takes one.
 pub(crate) fn chosen_for(

@@ -12,11 +12,12 @@ use contract::snapshots::Snapshots as _;
 use contract::text::{head, one_line};
 use serde_json::{Value, json};
 use sessions::snapshots::{
-    Content, FileChange, History, SessionSnapshots, Settings, Turn, TurnState, UndoReport,
+    Content, FileChange, History, OnConflict, SessionSnapshots, Settings, Turn, TurnState, UndoReport,
     UndoRequest,
 };
 use similar::{ChangeTag, TextDiff};
 use tui::host::FileChange as ShownChange;
+pub(crate) use tui::slash::Detail;
 
 use crate::assemble::assembly::Assembly;
 use crate::assemble::session_choice::{ChosenSession, SessionStorage};
@@ -24,10 +25,10 @@ use crate::exit::{Exit, Problem};
 
 const MAX_DIFF_BYTES: usize = 100_000;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Detail {
-    Files,
-    Lines,
+/// A request for the last turns.
+pub(crate) fn request(turns: usize, is_forced: bool, is_dry: bool) -> UndoRequest {
+    let on_conflict = if is_forced { OnConflict::Overwrite } else { OnConflict::Keep };
+    UndoRequest { turns, on_conflict, is_dry }
 }
 
 pub(crate) fn saved_snapshots(

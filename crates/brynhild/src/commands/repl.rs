@@ -17,7 +17,6 @@ use initrunner::role::{Interval, SessionBudget};
 use line_ui::steering::Steering;
 use line_ui::tee::Tee;
 use serde_json::Value;
-use sessions::snapshots::UndoRequest;
 use tui::line::{Line, Lines};
 use tui::user_command;
 
@@ -28,7 +27,7 @@ use crate::assemble::role::{self, OpenRole};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice::{self, ChosenSession, SessionStorage};
 use crate::assemble::setup::{Reload, Setup};
-use crate::assemble::{effort, mcp};
+use crate::assemble::{effort, mcp, undo};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::slash::{self, Control, Expansion, Facts};
 use crate::frontends::{self, View};
@@ -446,8 +445,8 @@ impl Talk<'_> {
             Control::Rewind { message, files } => {
                 return self.rewind(session, message, files).await;
             }
-            Control::Restore { direction, turns, on_conflict } => {
-                let wanted = UndoRequest { turns, on_conflict, is_dry: false };
+            Control::Restore { direction, turns, is_forced } => {
+                let wanted = undo::request(turns, is_forced, false);
                 let text = session.restore(self.assembly, direction, wanted).await?;
                 self.show(&text)?;
             }

@@ -13,7 +13,7 @@ use serde_json::json;
 use sessions::export::{Export, Thinking};
 use sessions::log::FileLog;
 use sessions::search::{Hit, Who};
-use sessions::snapshots::{OnConflict, SessionSnapshots, UndoRequest};
+use sessions::snapshots::{SessionSnapshots, UndoRequest};
 use sessions::store::{Opened, Store};
 use sessions::summary::Summary;
 
@@ -189,8 +189,7 @@ fn search(run: &RunContext, store: &Store, query: &str, limit: usize) -> Outcome
 }
 
 fn undo_request(turns: u32, force: bool, is_dry: bool) -> UndoRequest {
-    let on_conflict = if force { OnConflict::Overwrite } else { OnConflict::Keep };
-    UndoRequest { turns: usize::try_from(turns).unwrap_or(usize::MAX), on_conflict, is_dry }
+    undo::request(usize::try_from(turns).unwrap_or(usize::MAX), force, is_dry)
 }
 
 /// A session, by default the newest of this directory.

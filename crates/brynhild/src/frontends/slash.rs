@@ -6,17 +6,16 @@ mod local;
 mod reports;
 mod shown;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ::mcp::PromptCommand;
+use ::tui::slash::{self, Misuse};
 use args::OutputFormat;
 use config::redact;
-use contract::event::Direction;
 use contract::id::SessionId;
 use contract::message::Usage;
 use contract::policy::{Approvals, Mode};
 use contract::prompt_lines::PromptLine;
-use contract::provider::ReasoningLevel;
 use contract::skill::Skill;
 use contract::text::closest;
 use contract::tool::ToolSpec;
@@ -25,66 +24,19 @@ use plugins::commands::{Blanks, Places, Rank, Table, Variable};
 use plugins::problem::Problem as Fault;
 use python_host::Missing;
 use serde_json::json;
-use sessions::snapshots::OnConflict;
 
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::permissions::remembered;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::setup::{self, ToolListing};
-use crate::assemble::undo::Detail;
 use crate::assemble::{effort, mcp, workers};
 use crate::exit::Problem;
 use crate::{assemble, output};
 
-pub(crate) use shown::sentence;
-
-pub(crate) struct Builtin {
-    pub(crate) name: &'static str,
-    pub(crate) args: &'static str,
-    pub(crate) description: &'static str,
-}
-
-const fn own(name: &'static str, args: &'static str, description: &'static str) -> Builtin {
-    Builtin { name, args, description }
-}
-
-/// The built-in commands. No other command can have their names.
-pub(crate) const BUILTIN: &[Builtin] = &[
-    own("help", "", "List commands"),
-    own("status", "", "Show version, directory, model, mode, sandbox and session"),
-    own("config", "", "List the configuration files"),
-    own("login", "", "Say how to add a provider and its key"),
-    own("init", "", "Have the model write AGENTS.md for this project"),
-    own("review", "[changes]", "Have the model review code changes"),
-    own("clear", "", "Clear the conversation"),
-    own("compact", "[instructions]", "Compact the conversation"),
-    own("context", "", "Show what fills the context window"),
-    own("model", "[name]", "Show or change the model"),
-    own("effort", "[off | low | medium | high]", "Show or change how hard the model thinks"),
-    own("mode", "[read-only | ask | normal | yolo]", "Show or change the permission mode"),
-    own("theme", "[name]", "Choose the color theme"),
-    own("skill", "NAME [request]", "Use a skill"),
-    own("tools", "", "List the tools"),
-    own("agents", "", "List the agents"),
-    own("mcp", "", "List the MCP servers"),
-    own("plugins", "", "List the plugins"),
-    own("permissions", "[revoke RULE]", "Show remembered permissions; revoke it"),
-    own("cost", "", "Show tokens and cost of this conversation"),
-    own("jobs", "[tail N | stop N]", "List background commands, show output, stop one"),
-    own("undo", "[turns] [force]", "Undo the file changes of the last turns"),
-    own("redo", "[force]", "Redo the changes that were undone last"),
-    own("changes", "[turns]", "List the files that changed, by turn"),
-    own("diff", "[turns]", "Show the file changes of the last turns"),
-    own("new", "", "Start a new session"),
-    own("rewind", "[message] [files]", "Go back to before an earlier message of yours"),
-    own("fork", "[message]", "Continue in a copy of this session"),
-    own("rename", "TITLE", "Give this session a title"),
-    own("resume", "[id]", "Switch to another session; without an ID, list them"),
-    own("copy", "", "Copy the last reply"),
-    own("export", "[file]", "Export the conversation as Markdown"),
-    own("quit", "", "End"),
-];
+pub(crate) use ::tui::slash::{
+    BUILTIN, Control, RewindFiles, Slash, builtin, parse, sentence,
+};
 
 const LOGIN: &str = "`brynhild login` in a shell stores a key and chooses a model. Then \
                      `brynhild -c` continues here, and `/model` switches.";
@@ -97,26 +49,6 @@ const REVIEW_PROMPT: &str = include_str!("slash/review.md");
 const HARMLESS: [&str; 9] =
     ["USER", "LOGNAME", "HOME", "PWD", "LANG", "SHELL", "TERM", "EDITOR", "VISUAL"];
 
-pub(crate) fn builtin(name: &str) -> Option<&'static Builtin> {
-    BUILTIN.iter().find(|builtin| builtin.name.eq_ignore_ascii_case(name))
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Slash<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) rest: &'a str,
-}
-
-/// Parses a line; none if it is plain words, or begins with a path.
-pub(crate) fn parse(line: &str) -> Option<Slash<'_>> {
-    let line = line.trim();
-    let words = line.strip_prefix('/')?;
-    let (name, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
-    let in_name = |c: char| c.is_alphanumeric() || "-_.:+".contains(c);
-    let is_plain = !name.is_empty() && name.chars().all(in_name);
-    is_plain.then(|| Slash { name, rest: rest.trim() })
-}
-
 #[derive(Debug)]
 pub(crate) enum Expansion {
     Prompt {
@@ -127,82 +59,6 @@ pub(crate) enum Expansion {
     Control(Control),
     /// Not a command; sent to the model unchanged.
     AsIs,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Control {
-    Clear,
-    Compact {
-        instructions: Option<String>,
-    },
-    /// Without a name, asks for the current one.
-    Model(Option<String>),
-    Mode(Mode),
-    /// The effort; none for the next one.
-    Effort(Option<ReasoningLevel>),
-    /// Without a name, asks for the list.
-    Theme(Option<String>),
-    Resume(String),
-    Fresh,
-    /// Continue in a copy of the session that ends before a message.
-    Rewind {
-        message: usize,
-        files: RewindFiles,
-    },
-    /// Continue in a copy of the session, up to the turn of a message or whole.
-    Fork(Option<usize>),
-    Restore {
-        direction: Direction,
-        turns: usize,
-        on_conflict: OnConflict,
-    },
-    Changes {
-        /// None means all.
-        turns: Option<u32>,
-        detail: Detail,
-    },
-    Rename(String),
-    Copy,
-    Export(Option<PathBuf>),
-    Quit,
-}
-
-/// The files that turns changed, when the conversation goes back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RewindFiles {
-    Stay,
-    Undo,
-}
-
-impl Control {
-    /// The built-in command, and the flag or command that does this for a single prompt.
-    pub(crate) fn alternative(&self) -> (&'static str, &'static str) {
-        match self {
-            Self::Clear => ("clear", "a run without `--resume` begins with an empty history"),
-            Self::Compact { .. } => ("compact", "`brynhild --resume ID` opens a session for it"),
-            Self::Model(_) => ("model", "`--model NAME` names the model"),
-            Self::Effort(_) => {
-                ("effort", "`behavior.reasoning_level` in the configuration sets it")
-            }
-            Self::Mode(_) => ("mode", "`--mode MODE` sets the mode"),
-            Self::Theme(_) => ("theme", "`ui.theme` in the configuration names one"),
-            Self::Resume(_) => ("resume", "`--resume ID` continues a session"),
-            Self::Fresh => ("new", "a run without `--resume` starts a new session"),
-            Self::Rewind { .. } => ("rewind", "`brynhild --resume ID` opens a session for it"),
-            Self::Fork(_) => ("fork", "`--resume ID --fork` continues in a copy"),
-            Self::Restore { direction: Direction::Undo, .. } => {
-                ("undo", "`brynhild session undo` undoes changes")
-            }
-            Self::Restore { direction: Direction::Redo, .. } => {
-                ("redo", "`brynhild session redo` redoes them")
-            }
-            Self::Changes { .. } => ("changes", "`brynhild session changes` shows them"),
-            Self::Rename(_) => ("rename", "`brynhild session title ID TITLE` gives a title"),
-            Self::Copy => ("copy", "a single prompt prints its reply"),
-            Self::Export(_) => ("export", "`brynhild session export ID` writes a session"),
-            Self::Quit => ("quit", "a single prompt ends by itself"),
-        }
-    }
 }
 
 pub(crate) struct Facts<'a> {
@@ -285,29 +141,23 @@ pub(crate) async fn expand<'a>(
     slash: Slash<'_>,
     facts: impl FnOnce() -> Facts<'a>,
 ) -> Result<Expansion, Problem> {
-    let rest = Some(slash.rest).filter(|rest| !rest.is_empty()).map(str::to_owned);
     let show = |text: String| Ok(Expansion::Show(text));
-    let control = |control: Control| Ok(Expansion::Control(control));
     let is_own =
         |name| OVERRIDABLE.contains(&name) && Offer::new(assembly).table.find(name).is_some();
     let Some(builtin) = builtin(slash.name).filter(|builtin| !is_own(builtin.name)) else {
         return prompt(assembly, slash, facts().session).await;
     };
+    if let Some(parsed) = slash::control(builtin.name, slash.rest) {
+        return parsed.map(Expansion::Control).map_err(misuse);
+    }
     match builtin.name {
         "help" => show(shown::help(&Offer::with_prompts(assembly))),
-        "clear" => control(Control::Clear),
-        "compact" => control(Control::Compact { instructions: rest }),
-        "model" => control(Control::Model(rest)),
-        "effort" => match rest {
-            None => show(effort::shown(assembly)),
-            Some(word) if word == "next" => control(Control::Effort(None)),
-            Some(word) => control(Control::Effort(Some(effort::parse(&word)?))),
-        },
-        "mode" => match rest {
-            None => show(format!("The mode is {}.", facts().mode.as_str())),
-            Some(wanted) => control(Control::Mode(mode(assembly, &wanted)?)),
-        },
-        "theme" => control(Control::Theme(rest)),
+        "effort" => show(effort::shown(assembly)),
+        "mode" if slash.rest.is_empty() => show(format!("The mode is {}.", facts().mode.as_str())),
+        "mode" => {
+            let mode = slash::mode(slash.rest, assembly.global.safe, assembly.loaded.max_mode);
+            mode.map(|mode| Expansion::Control(Control::Mode(mode))).map_err(misuse)
+        }
         "skill" => skill(assembly, slash.rest),
         "status" => show(reports::status(assembly, &facts())),
         "config" => show(reports::config(assembly)?),
@@ -316,15 +166,10 @@ pub(crate) async fn expand<'a>(
         "mcp" => show(reports::mcp(assembly)?),
         "init" => Ok(Expansion::Prompt { text: INIT_PROMPT.to_owned(), skill: None }),
         "review" => {
-            let changes = rest.as_deref().unwrap_or("(none named)");
+            let changes = Some(slash.rest).filter(|rest| !rest.is_empty());
+            let changes = changes.unwrap_or("(none named)");
             Ok(Expansion::Prompt { text: format!("{REVIEW_PROMPT}{changes}"), skill: None })
         }
-        "login" => show(LOGIN.to_owned()),
-        "copy" => control(Control::Copy),
-        "rename" => match rest {
-            Some(title) => control(Control::Rename(title)),
-            None => Err(Problem::misuse("no title was given").hint("`/rename TITLE`")),
-        },
         "tools" => show(shown::tools(facts().tools)),
         "plugins" => show(shown::plugins(assembly)),
         "permissions" => show(permissions(assembly, slash.rest, &facts())?),
@@ -332,27 +177,16 @@ pub(crate) async fn expand<'a>(
         "cost" => {
             let facts = facts();
             let took = facts.session.and_then(|id| shown::took(assembly, id));
-            show(took.unwrap_or_else(|| shown::cost(facts.usage)))
+            show(took.unwrap_or_else(|| slash::cost(facts.usage)))
         }
-        "resume" => match rest {
-            None => show(shown::sessions(assembly)?),
-            Some(id) => control(Control::Resume(id)),
-        },
-        "new" => control(Control::Fresh),
-        "rewind" if slash.rest.is_empty() => show(shown::messages(assembly, facts().session)?),
-        "rewind" | "fork" => going_back(builtin.name, slash.rest).map(Expansion::Control),
-        "undo" | "redo" => restoring(builtin.name, slash.rest).map(Expansion::Control),
-        "changes" => {
-            let turns = turns(rest.as_deref())?;
-            control(Control::Changes { turns, detail: Detail::Files })
-        }
-        "diff" => {
-            let turns = turns(rest.as_deref())?.or(Some(1));
-            control(Control::Changes { turns, detail: Detail::Lines })
-        }
-        "export" => control(Control::Export(rest.map(PathBuf::from))),
-        _ => control(Control::Quit),
+        "resume" => show(shown::sessions(assembly)?),
+        "rewind" => show(shown::messages(assembly, facts().session)?),
+        _ => show(LOGIN.to_owned()),
     }
+}
+
+fn misuse(Misuse { text, hint }: Misuse) -> Problem {
+    Problem { hint, ..Problem::misuse(text) }
 }
 
 fn permissions(run: &RunContext, words: &str, facts: &Facts<'_>) -> Result<String, Problem> {
@@ -380,68 +214,6 @@ async fn jobs(assembly: &Assembly, words: &str) -> Result<String, Problem> {
     };
     let done = done.map_err(|_| Problem::misuse("a job is named by its number"))?;
     done.map_err(|why| Problem::misuse(why).hint("`/jobs` lists the background commands"))
-}
-
-fn turns(rest: Option<&str>) -> Result<Option<u32>, Problem> {
-    let number = |word: &str| word.parse().ok().filter(|count| *count > 0);
-    let wrong = |word: &str| Problem::misuse(format!("`{word}` is not a number of turns"));
-    rest.map(|word| number(word).ok_or_else(|| wrong(word))).transpose()
-}
-
-fn going_back(name: &str, rest: &str) -> Result<Control, Problem> {
-    let words: Vec<&str> = rest.split_whitespace().collect();
-    let number = |word: &str| word.parse().ok();
-    let wanted = match (name, words.as_slice()) {
-        ("fork", []) => Some(Control::Fork(None)),
-        ("fork", [word]) => number(word).map(|message| Control::Fork(Some(message))),
-        ("rewind", [word]) => {
-            number(word).map(|message| Control::Rewind { message, files: RewindFiles::Stay })
-        }
-        ("rewind", [word, "files"]) => {
-            number(word).map(|message| Control::Rewind { message, files: RewindFiles::Undo })
-        }
-        _ => None,
-    };
-    wanted.ok_or_else(|| {
-        Problem::misuse(format!("`/{name}` does not take `{rest}`"))
-            .hint("`/rewind 2 files` and `/fork 2` name a message by its number in `/rewind`")
-    })
-}
-
-fn restoring(name: &str, rest: &str) -> Result<Control, Problem> {
-    let direction = if name == "redo" { Direction::Redo } else { Direction::Undo };
-    let (forced, other): (Vec<&str>, Vec<&str>) =
-        rest.split_whitespace().partition(|word| matches!(*word, "force" | "--force"));
-    let on_conflict = if forced.is_empty() { OnConflict::Keep } else { OnConflict::Overwrite };
-    let count = match (direction, other.as_slice()) {
-        (_, []) => 1,
-        (Direction::Undo, [count]) => turns(Some(count))?.unwrap_or(1),
-        (_, words) => {
-            let text = format!("`/{name}` does not take `{}`", words.join(" "));
-            let hint = "`/undo 2` undoes two turns; `force` overwrites your later changes";
-            return Err(Problem::misuse(text).hint(hint));
-        }
-    };
-    let turns = usize::try_from(count).unwrap_or(usize::MAX);
-    Ok(Control::Restore { direction, turns, on_conflict })
-}
-
-fn mode(run: &RunContext, wanted: &str) -> Result<Mode, Problem> {
-    let mode = Mode::ALL.into_iter().find(|mode| mode.as_str().eq_ignore_ascii_case(wanted));
-    let mode = mode.ok_or_else(|| {
-        Problem::misuse(format!("`{wanted}` is not a mode"))
-            .hint("the modes are read-only, ask, normal and yolo")
-    })?;
-    if run.global.safe && mode != Mode::ReadOnly {
-        return Err(Problem::misuse("`--safe` is stronger than `/mode`")
-            .hint("start again without `--safe`"));
-    }
-    if let Some(bound) = run.loaded.max_mode.filter(|bound| mode > *bound) {
-        let bound = bound.as_str();
-        let text = format!("the site's configuration allows at most mode `{bound}`");
-        return Err(Problem::misuse(text));
-    }
-    Ok(mode)
 }
 
 /// A prompt command, or plain words that begin with a slash.
@@ -555,33 +327,4 @@ pub(crate) async fn once_expanded(assembly: &Assembly, words: &str) -> Result<Ex
     let (session, answering, policy) = (None, None, None);
     let facts = || Facts { tools: &tools, usage: &usage, session, mode, answering, policy };
     expand(assembly, slash, facts).await
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn command_is_a_name_and_its_arguments() {
-        let parsed = |line| parse(line).map(|slash| (slash.name, slash.rest));
-        assert_eq!(parsed("/help"), Some(("help", "")));
-        assert_eq!(
-            parsed("  /acme:deploy  to prod \n now "),
-            Some(("acme:deploy", "to prod \n now"))
-        );
-        assert_eq!(parsed("/skill\ncommit-helper"), Some(("skill", "commit-helper")));
-    }
-
-    #[test]
-    fn paths_and_plain_text_are_no_commands() {
-        for line in ["/usr/bin is full", "/", "/ x", "help", "//x", "/a/b", "a /help", ""] {
-            assert_eq!(parse(line), None, "{line}");
-        }
-    }
-
-    #[test]
-    fn built_in_names_ignore_case() {
-        assert_eq!(builtin("HELP").unwrap().name, "help");
-        assert!(builtin("helpful").is_none());
-    }
 }

@@ -3,7 +3,6 @@
 
 mod clipboard;
 mod editor;
-mod inquiries;
 mod lists;
 
 use std::cell::RefCell;
@@ -14,6 +13,10 @@ use ::tui::host::{
     Answer, Confinement, Facts, FileChange, Health, Host, Inquiry, Leave, Picks, Request,
 };
 use ::tui::keymap::Action;
+pub(crate) use ::tui::inquiries::Inquiries;
+use ::tui::requests::off_thread;
+pub(crate) use ::tui::requests::RequestOrder;
+use ::tui::slash::panel;
 use ::tui::store::InterfaceStore;
 use async_trait::async_trait;
 use contract::event::{Direction, Event, EventKind, Input, Level};
@@ -25,8 +28,7 @@ use contract::sandbox::Network;
 use line_ui::tee::BackgroundLog;
 use plugins::dialects;
 use plugins::open_plugins::Listed;
-use sessions::snapshots::{OnConflict, SessionSnapshots, UndoReport, UndoRequest};
-use tokio::sync::OwnedMutexGuard;
+use sessions::snapshots::{SessionSnapshots, UndoReport, UndoRequest};
 
 use crate::assemble::answering_model::{self, AnsweringModel};
 use crate::assemble::assembly::Assembly;
@@ -41,7 +43,6 @@ use crate::frontends::export::export_conversation;
 use crate::frontends::plugin_switch::{Switch, switch};
 use crate::frontends::slash::{self, Control, Expansion, RewindFiles};
 
-pub(crate) use inquiries::Inquiries;
 
 pub(crate) struct ConversationHost<'a> {
     pub(crate) requests: Arc<Requests>,
@@ -78,32 +79,6 @@ pub(crate) struct StartupHost {
     pub(crate) order: RequestOrder,
 }
 
-/// Runs dependent requests in order, also those of an earlier host.
-#[derive(Clone, Default)]
-pub(crate) struct RequestOrder {
-    commands: Arc<tokio::sync::Mutex<()>>,
-    others: Arc<tokio::sync::Mutex<()>>,
-}
-
-impl RequestOrder {
-    async fn turn(&self, request: &Request) -> Option<OwnedMutexGuard<()>> {
-        let lock = match request {
-            Request::Command(_) => &self.commands,
-            Request::Switch { .. }
-            | Request::Plugins
-            | Request::Forget(_)
-            | Request::Permissions
-            | Request::SaveTheme { .. }
-            | Request::History
-            | Request::Remember(_)
-            | Request::Draft
-            | Request::SaveDraft(_) => &self.others,
-            _ => return None,
-        };
-        Some(Arc::clone(lock).lock_owned().await)
-    }
-}
-
 #[async_trait(?Send)]
 impl Host for StartupHost {
     async fn answer(&self, request: Request) -> Answer {
@@ -122,22 +97,6 @@ impl Host for StartupHost {
     async fn inquiry(&self) -> Inquiry {
         std::future::pending().await
     }
-}
-
-/// Answers a request in its turn, on a thread that may block.
-async fn off_thread<F>(
-    turn: Option<OwnedMutexGuard<()>>,
-    answer: impl FnOnce() -> F + Send + 'static,
-) -> Answer
-where
-    F: Future<Output = Answer>,
-{
-    let runtime = tokio::runtime::Handle::current();
-    let answered = tokio::task::spawn_blocking(move || {
-        let _turn = turn;
-        runtime.block_on(answer())
-    });
-    answered.await.unwrap_or_else(|error| notice_of(&Problem::failed(error.to_string())))
 }
 
 /// The stored state of the interface. A read-only run stores nothing.
@@ -268,7 +227,7 @@ impl Requests {
             }
             Request::Messages => {
                 let messages = rewind::messages(&self.assembly.store()?, self.saved_id()?)?;
-                Answer::Items(Picks::Messages, lists::messages(messages))
+                Answer::messages(messages.into_iter().map(|message| message.text))
             }
             Request::Arguments(command) => {
                 let assembly = self.present_assembly().await;
@@ -384,8 +343,8 @@ impl Requests {
                 };
                 Answer::Leave(Leave::Session(copy.to_string()))
             }
-            Control::Restore { direction, turns, on_conflict } => {
-                let wanted = UndoRequest { turns, on_conflict, is_dry: false };
+            Control::Restore { direction, turns, is_forced } => {
+                let wanted = undo::request(turns, is_forced, false);
                 let (report, events) = self.restore(direction, wanted)?;
                 let mut answers = vec![Answer::Show(undo::told(&report))];
                 answers.extend(events);
@@ -453,7 +412,7 @@ impl Requests {
             RewindFiles::Stay => 0,
         };
         if turns > 0 {
-            let wanted = UndoRequest { turns, on_conflict: OnConflict::Keep, is_dry: false };
+            let wanted = undo::request(turns, false, false);
             let (report, events) = self.restore(Direction::Undo, wanted)?;
             answers.extend(events);
             let (done, kept) = (report.files.len(), report.kept.len());
@@ -533,17 +492,4 @@ pub(crate) fn confinement(run: &RunContext) -> Confinement {
     }
     let has_network = run.config().sandbox.allow_network;
     Confinement::Sandboxed(if has_network { Network::Host } else { Network::None })
-}
-
-/// The panel that shows what a command lists elsewhere.
-fn panel(slash: slash::Slash<'_>) -> Option<Action> {
-    match slash::builtin(slash.name)?.name {
-        "model" => Some(Action::Models),
-        "theme" => Some(Action::Themes),
-        "resume" => Some(Action::Sessions),
-        "rewind" => Some(Action::Rewind),
-        "plugins" => Some(Action::Plugins),
-        "permissions" => Some(Action::Permissions),
-        _ => None,
-    }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use contract::event::Direction;
 use contract::id::SessionId;
-use sessions::snapshots::{OnConflict, SessionSnapshots, UndoRequest};
+use sessions::snapshots::{SessionSnapshots, UndoRequest};
 use tui::user_command::UserCommands;
 
 use super::{Next, Session, Step, Talk};
@@ -27,7 +27,7 @@ impl Talk<'_> {
         let message = rewind::message(&store, session.saved_id()?, number)?;
         let turns = message.turns_since(&store.history(session.saved_id()?)?);
         if files == RewindFiles::Undo && turns > 0 {
-            let wanted = UndoRequest { turns, on_conflict: OnConflict::Keep, is_dry: false };
+            let wanted = undo::request(turns, false, false);
             let text = session.restore(self.assembly, Direction::Undo, wanted).await?;
             self.show(&text)?;
         }

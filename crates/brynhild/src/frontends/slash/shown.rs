@@ -4,14 +4,12 @@ use std::sync::Arc;
 
 use approvals::listing::ListedRule;
 use contract::id::SessionId;
-use contract::message::Usage;
 use contract::policy::Approvals;
 use contract::skill::Skill;
-use contract::text::head;
 use contract::tool::ToolSpec;
 use plugins::dialects::Named;
 
-use super::{BUILTIN, Facts, Offer};
+use super::{BUILTIN, Facts, Offer, sentence};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::permissions::remembered;
 use crate::assemble::plugin_env;
@@ -23,15 +21,6 @@ use crate::frontends::usage_tables;
 use crate::output::table;
 
 const SESSIONS: usize = 10;
-
-pub(crate) fn sentence(text: &str) -> String {
-    const LONGEST: usize = 200;
-    let line = text.trim().lines().next().unwrap_or_default();
-    let end = line.find(". ").unwrap_or(line.len());
-    let sentence = line[..end].trim_end_matches('.');
-    let shown = head(sentence, LONGEST);
-    if shown.len() < sentence.len() { format!("{shown}…") } else { sentence.to_owned() }
-}
 
 pub(super) fn help(offer: &Offer) -> String {
     let typed = |name: &str, args: &str| format!("/{name} {args}").trim_end().to_owned();
@@ -84,16 +73,6 @@ pub(super) fn took(assembly: &Assembly, id: &SessionId) -> Option<String> {
     let mut figures = [assembly.store().ok()?.figures_of(id).ok()?];
     pricing::complete(assembly, &mut figures);
     Some(usage_tables::conversation(&figures[0]))
-}
-
-pub(super) fn cost(usage: &Usage) -> String {
-    let more = if usage.unpriced { " + unknown" } else { "" };
-    let known = |it| format!("${it:.4}{more}");
-    let cost = usage.cost_usd.map_or_else(|| "unknown cost".to_owned(), known);
-    let (input, output) = (usage.input_tokens, usage.output_tokens);
-    let (read, written) = (usage.cached_tokens.unwrap_or(0), usage.cache_write_tokens.unwrap_or(0));
-    let cached = format!("{read} read from the cache, {written} written to it");
-    format!("{input} tokens in ({cached}), {output} out, {cost}\n")
 }
 
 /// The messages of the user that `/rewind` and `/fork` can go back to, with their numbers.

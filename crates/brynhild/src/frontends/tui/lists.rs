@@ -4,65 +4,40 @@ use std::path::Path;
 
 use ::tui::host::{Answer, Item, Picks, RecentSession};
 use approvals::listing::ListedRule;
-use contract::id::{SessionId, Timestamp};
-use contract::text::head;
-use ignore::DirEntry;
+use contract::id::SessionId;
 use plugins::dialects::Named;
 use plugins::plugin::PluginState;
-use sessions::messages::{self, Message, Role};
+use sessions::messages::{self, Role};
 use sessions::store::Store;
 use sessions::summary::Summary;
-use tools::walk::{Filter, IgnoreFiles, Sources};
 
 use crate::assemble;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::permissions::remembered;
 use crate::assemble::provider_choice::{self, Candidate};
-use crate::assemble::rewind::UserMessage;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::{mcp, model_list, plugin_env, themes};
 use crate::exit::Problem;
 use crate::frontends::slash::{self, Offer};
 
 const FILES: usize = 100_000;
-const PREVIEW: usize = 12;
 const RECENT: usize = 3;
+
+/// The files and directories of a project, relative to it.
+pub(super) fn walk(root: &Path) -> Vec<String> {
+    tools::walk::project_files(root, FILES)
+}
 
 pub(super) fn files(root: &Path) -> Answer {
     let files = walk(root);
     Answer::Files { is_cut: files.len() == FILES, files }
 }
 
-/// The files and directories of a project that are not ignored, relative to it.
-pub(super) fn walk(root: &Path) -> Vec<String> {
-    let sources = Sources {
-        names: vec![".ignore", ".gitignore"],
-        global: ignore::gitignore::gitconfig_excludes_path(),
-        repositories_only: true,
-        above: true,
-    };
-    let filter = Filter::new(Some(IgnoreFiles::new(root, sources)), true);
-    let is_ours = move |entry: &DirEntry| entry.file_name() != ".git" && filter.shows(entry);
-    let entries = tools::walk::filtered(root, is_ours).build();
-    let relative = |entry: DirEntry| {
-        let path = entry.path().strip_prefix(root).ok()?.to_str()?.to_owned();
-        let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
-        (!path.is_empty()).then(|| if is_directory { format!("{path}/") } else { path })
-    };
-    let mut files: Vec<String> =
-        entries.filter_map(Result::ok).filter_map(relative).take(FILES).collect();
-    // Near files first, hidden ones last.
-    files.sort_by_cached_key(|file| {
-        (file.starts_with('.') || file.contains("/."), file.matches('/').count(), file.clone())
-    });
-    files
-}
-
 pub(super) fn commands(assembly: &Assembly) -> Vec<Item> {
     let item = |value: &str, label: &str, detail: &str, note: &str| {
         let [label, detail, note] = [label, detail, note].map(str::to_owned);
-        Item { label, detail, note, ..named(value.to_owned()) }
+        Item { label, detail, note, ..Item::named(value.to_owned()) }
     };
     let builtin = slash::BUILTIN.iter().map(|it| item(it.name, it.description, it.args, ""));
     let Offer { table, prompts, .. } = Offer::with_prompts(assembly);
@@ -87,7 +62,7 @@ pub(super) async fn arguments(assembly: &Assembly, command: String, id: &Session
             let directory = |file: &String| file.ends_with('/');
             let usual =
                 Item { value: format!("{id}.md"), label: "here".to_owned(), ..Item::default() };
-            let directories = walk(assembly.place()).into_iter().filter(directory).map(named);
+            let directories = walk(assembly.place()).into_iter().filter(directory).map(Item::named);
             [usual].into_iter().chain(directories).collect()
         }
         "theme" => {
@@ -97,7 +72,7 @@ pub(super) async fn arguments(assembly: &Assembly, command: String, id: &Session
             // The user's theme replaces a built-in one of its name.
             let others: Vec<String> = others.filter(|name| !names.contains(name)).collect();
             names.extend(others);
-            names.into_iter().map(named).collect()
+            names.into_iter().map(Item::named).collect()
         }
         other => known_arguments(assembly, other),
     };
@@ -111,26 +86,22 @@ pub(super) fn known_arguments(assembly: &Assembly, command: &str) -> Vec<Item> {
             let item = |skill: contract::skill::Skill| Item {
                 label: slash::sentence(&skill.description),
                 note: skill.source,
-                ..named(skill.name)
+                ..Item::named(skill.name)
             };
             assemble::skills(assembly, assembly.place()).into_iter().map(item).collect()
         }
-        "effort" => ["off", "low", "medium", "high"].map(|it| named(it.to_owned())).into(),
+        "effort" => ["off", "low", "medium", "high"].map(|it| Item::named(it.to_owned())).into(),
         "undo" | "redo" => {
             let label = "overwrites your later changes".to_owned();
-            vec![Item { label, ..named("force".to_owned()) }]
+            vec![Item { label, ..Item::named("force".to_owned()) }]
         }
         _ => Vec::new(),
     }
 }
 
-fn named(value: String) -> Item {
-    Item { value, ..Item::default() }
-}
-
 fn favorites(run: &RunContext) -> Vec<Item> {
     let item =
-        |id: &String| Item { label: id.clone(), note: "favorite".to_owned(), ..named(id.clone()) };
+        |id: &String| Item { label: id.clone(), note: "favorite".to_owned(), ..Item::named(id.clone()) };
     run.config().models.favorites.keys().map(item).collect()
 }
 
@@ -140,7 +111,7 @@ pub(super) fn first_models(assembly: &Assembly, answering: &AnsweringModel) -> A
     let used = Item {
         label: model.clone(),
         note: format!("{current}, in use"),
-        ..named(format!("{current}/{model}"))
+        ..Item::named(format!("{current}/{model}"))
     };
     let candidates = provider_choice::candidates(assembly).into_iter();
     let is_wanted = |it: &Candidate| it.is_usable() && !it.is_script() || it.name == *current;
@@ -176,21 +147,8 @@ pub(super) fn recent_sessions(run: &RunContext, current: &SessionId) -> Vec<Rece
     let here = run.place().display().to_string();
     let sessions = run.store().ok().and_then(|store| store.list().ok()).unwrap_or_default();
     let others = sessions.iter().filter(|it| it.cwd == here && it.id != *current);
-    let recent = others.map(|it| RecentSession { title: it.label(), age: age(it.updated_at) });
+    let recent = others.map(|it| RecentSession { title: it.label(), age: Item::age(it.updated_at) });
     recent.filter(|it| !it.title.is_empty()).take(RECENT).collect()
-}
-
-/// Earlier messages of the user, the newest first, by their numbers.
-pub(super) fn messages(messages: Vec<UserMessage>) -> Vec<Item> {
-    let item = |(number, message): (usize, UserMessage)| Item {
-        label: slash::sentence(&message.text),
-        detail: message.text,
-        note: number.to_string(),
-        ..named(number.to_string())
-    };
-    let mut items: Vec<Item> = (1..).zip(messages).map(item).collect();
-    items.reverse();
-    items
 }
 
 /// The sessions of a store, those of a directory first.
@@ -202,51 +160,24 @@ pub(super) fn listed_sessions(
     let mut sessions = store.list()?;
     sessions.sort_by_key(|session| session.cwd != here);
     let item = |session: Summary| {
-        let elsewhere =
-            if session.cwd == here { String::new() } else { format!(", {}", session.cwd) };
+        let elsewhere = (session.cwd != here).then_some(session.cwd.as_str());
         let (title, count) = (session.label(), session.message_count);
-        let unit = if count == 1 { "message" } else { "messages" };
-        let is_current = Some(&session.id) == current;
-        Item {
-            label: if title.is_empty() { session.id.to_string() } else { title },
-            detail: format!("{count} {unit}{elsewhere}"),
-            note: if is_current { "this one".to_owned() } else { age(session.updated_at) },
-            ..named(session.id.to_string())
-        }
+        let age = if Some(&session.id) == current { None } else { Some(session.updated_at) };
+        Item::of_session(&session.id, title, (count, elsewhere), age)
     };
     Ok(sessions.into_iter().map(item).collect())
-}
-
-/// The time since a moment, in its largest unit; the date of one that is long past.
-fn age(at: Timestamp) -> String {
-    let seconds = Timestamp::now().0.duration_since(at.0).as_secs();
-    let (count, unit) = match seconds {
-        ..60 => return "just now".to_owned(),
-        60..3600 => (seconds / 60, "minute"),
-        3600..86_400 => (seconds / 3600, "hour"),
-        86_400..2_592_000 => (seconds / 86_400, "day"),
-        2_592_000.. => return at.0.strftime("%Y-%m-%d").to_string(),
-    };
-    format!("{count} {unit}{} ago", if count == 1 { "" } else { "s" })
 }
 
 pub(super) fn preview(run: &RunContext, id: &str) -> Result<Answer, Problem> {
     let session_id = SessionId::parse(id)?;
     let contents = run.store()?.read(&session_id)?;
     let messages = messages::messages(&contents.events);
-    let spoken = |message: &&Message| {
-        matches!(message.role, Role::User | Role::Assistant) && !message.content.trim().is_empty()
-    };
-    let messages: Vec<&Message> = messages.iter().filter(spoken).collect();
-    let skipped = messages.len().saturating_sub(PREVIEW);
-    let words = |message: &&Message| {
-        let mark = if message.role == Role::User { "┃ " } else { "" };
-        let lines = head(&message.content, 600).lines().take(6);
-        lines.map(|line| format!("{mark}{line}")).collect::<Vec<_>>().join("\n")
-    };
-    let text = messages.iter().skip(skipped).map(words).collect::<Vec<_>>().join("\n\n");
-    let text = contract::text::visible(&text).into_owned();
-    Ok(Answer::Preview { id: id.to_owned(), text })
+    let spoken = messages.iter().filter_map(|message| match message.role {
+        Role::User => Some((true, message.content.as_str())),
+        Role::Assistant => Some((false, message.content.as_str())),
+        _ => None,
+    });
+    Ok(Answer::preview(id, spoken.collect()))
 }
 
 pub(super) fn plugins(assembly: &Assembly) -> Answer {
@@ -291,21 +222,4 @@ pub(super) fn permissions(run: &RunContext, allowed: &[String]) -> Result<Answer
     };
     let items = remembered::listed(run, allowed)?.into_iter().map(item).collect();
     Ok(Answer::Items(Picks::Permissions, items))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn age_is_in_its_largest_unit() {
-        let past = |seconds| {
-            let now = Timestamp::now().0.as_second();
-            age(Timestamp(jiff::Timestamp::from_second(now - seconds).unwrap()))
-        };
-        assert_eq!([past(-9), past(5)], ["just now"; 2]);
-        assert_eq!([past(65), past(7300)], ["1 minute ago", "2 hours ago"]);
-        assert_eq!(past(3 * 86_400 + 5), "3 days ago");
-        assert_eq!(past(90 * 86_400).len(), "2026-01-01".len());
-    }
 }
