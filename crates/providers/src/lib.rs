@@ -16,6 +16,7 @@ mod http;
 mod images;
 pub mod learning;
 pub mod lines;
+pub mod model_cache;
 mod ollama;
 mod openai_chat;
 #[cfg(any(test, fuzzing))]
@@ -23,6 +24,7 @@ pub mod oracles;
 mod reply;
 mod responses;
 pub mod script;
+pub mod single;
 pub mod sse;
 mod think_tags;
 pub mod witness;

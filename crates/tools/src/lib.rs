@@ -12,6 +12,7 @@ mod describe;
 pub mod diff;
 mod edit;
 mod files;
+pub mod fingerprint;
 mod finish;
 mod glob;
 mod grep;

@@ -53,4 +53,3 @@ where
         hint: None,
     })
 }
-

@@ -270,8 +270,9 @@ pub fn mode(wanted: &str, is_safe: bool, bound: Option<Mode>) -> Result<Mode, Mi
             .hint("the modes are read-only, ask, normal and yolo")
     })?;
     if is_safe && mode != Mode::ReadOnly {
-        return Err(Misuse::new("`--safe` is stronger than `/mode`")
-            .hint("start again without `--safe`"));
+        return Err(
+            Misuse::new("`--safe` is stronger than `/mode`").hint("start again without `--safe`")
+        );
     }
     if let Some(bound) = bound.filter(|bound| mode > *bound) {
         let bound = bound.as_str();

@@ -2,11 +2,13 @@
 //! applied once, when a theme is chosen, so that nothing else knows of them.
 
 mod depth;
+mod directories;
 mod file;
 
 use ratatui_core::style::Style;
 
 pub use depth::{Background, Depth, background_of_report, background_of_variable};
+pub use directories::{own_theme, themes_in};
 pub use file::{ThemeError, parse};
 
 /// The purpose of a style.

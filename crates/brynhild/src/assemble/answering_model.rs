@@ -1,20 +1,16 @@
 //! The provider and the model that answer.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use agent::settings::{ModelFacts, Prices};
 use config::settings::{Binding, RegisteredModel};
-use contract::message::{Entry, Message};
-use contract::provider::{
-    Delivery, Delta, Model, Provider, ProviderError, ReasoningFormat, ReasoningLevel, Request,
-};
+use contract::provider::{Delivery, Model, Provider, ReasoningFormat};
 use contract::secret::Secret;
 use contract::text::closest;
-use futures::StreamExt;
 use plugins::profiles::ModelProfile;
 use providers::learning::{Learning, When};
+use providers::single::{self, Question};
 
 use crate::assemble::assembly::Assembly;
 use crate::assemble::provider_choice::{Candidate, Choice};
@@ -38,29 +34,17 @@ impl AnsweringModel {
 
     /// Asks one question without tools. Returns the text of the answer.
     pub(crate) async fn ask(&self, question: &str, max_tokens: u64) -> Result<String, Problem> {
-        let text = question.to_owned();
-        let request = Request {
+        let asked = Question {
             model: self.model.clone(),
-            system: Arc::from(""),
-            history: Arc::new(vec![Arc::new(Entry::new(Message::User { text }))]),
-            tools: Arc::from([]),
+            text: question,
             max_tokens: self.profile.min_max_tokens.unwrap_or(max_tokens).max(max_tokens),
-            temperature: None,
-            reasoning_level: ReasoningLevel::Auto,
             reasoning_format: ReasoningFormat::Auto,
-            params: BTreeMap::new(),
             delivery: Delivery::Streamed,
         };
-        let failed =
-            |error: ProviderError| Problem { hint: error.hint, ..Problem::failed(error.message) };
-        let mut stream = self.provider.stream(request).await.map_err(failed)?;
-        let mut answer = String::new();
-        while let Some(delta) = stream.next().await {
-            if let Delta::Text(text) = delta.map_err(failed)? {
-                answer.push_str(&text);
-            }
-        }
-        Ok(answer.trim().to_owned())
+        let answer = single::ask(self.provider.as_ref(), asked)
+            .await
+            .map_err(|error| Problem { hint: error.hint, ..Problem::failed(error.message) })?;
+        Ok(answer.text.trim().to_owned())
     }
 }
 

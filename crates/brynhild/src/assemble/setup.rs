@@ -1,6 +1,5 @@
 //! The parts of a conversation: tools, hooks, policy, system prompt, and the services behind them.
 
-mod fingerprint;
 mod reload;
 mod swappable;
 

@@ -12,8 +12,8 @@ use contract::snapshots::Snapshots as _;
 use contract::text::{head, one_line};
 use serde_json::{Value, json};
 use sessions::snapshots::{
-    Content, FileChange, History, OnConflict, SessionSnapshots, Settings, Turn, TurnState, UndoReport,
-    UndoRequest,
+    Content, FileChange, History, OnConflict, SessionSnapshots, Settings, Turn, TurnState,
+    UndoReport, UndoRequest,
 };
 use similar::{ChangeTag, TextDiff};
 use tui::host::FileChange as ShownChange;

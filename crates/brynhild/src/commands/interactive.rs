@@ -52,7 +52,7 @@ pub(crate) async fn run(mut assembly: Assembly, words: Option<String>) -> Outcom
         status_line::take_screen().ok_or_else(|| Problem::failed("the screen is taken already"))?;
     let inquiries = Inquiries::new(asked);
     screen.draw(|frame| app.draw(frame))?;
-    let assembly = settled(assembly, (&mut app, &mut screen)).await?;
+    let assembly = Box::pin(settled(assembly, (&mut app, &mut screen))).await?;
     for warning in &assembly.loaded.warnings {
         app.tell(Level::Warning, &warning.to_string(), None);
     }

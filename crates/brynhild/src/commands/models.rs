@@ -1,11 +1,10 @@
 //! `models`: what the chosen provider offers, and what the configuration knows of models.
 
-use std::cmp::Ordering;
-
 use args::{ModelOrder, ModelsCommand};
 use config::settings::{Binding, RegisteredModel};
 use contract::provider::Model;
 use serde_json::{Value, json};
+use setup::models::{self, Order};
 
 use crate::assemble::assembly::Assembly;
 use crate::assemble::model_list::{self, offered};
@@ -35,10 +34,7 @@ pub(crate) async fn run(assembly: &Assembly, command: &ModelsCommand) -> Outcome
         }
         ModelsCommand::Search { query, limit } => {
             let query = query.to_lowercase();
-            models.retain(|model| {
-                let name = model.name.as_deref().unwrap_or_default().to_lowercase();
-                model.id.to_lowercase().contains(&query) || name.contains(&query)
-            });
+            models.retain(|model| models::is_called(model, &query));
             order(assembly, &mut models, ModelOrder::Name);
             models.truncate(*limit);
             if models.is_empty() && !assembly.wants_json() {
@@ -83,14 +79,7 @@ fn list_all(
     all.truncate(limit.unwrap_or(usize::MAX));
     let data = |(provider, model): &(String, Model)| json!({"provider": provider, "model": model});
     let data: Vec<Value> = all.iter().map(data).collect();
-    let row = |(provider, model): &(String, Model)| {
-        let [input, output] = [model.input_price, model.output_price].map(|it| number(it, 2));
-        let [tools, reasons] = [model.tools, model.reasoning]
-            .map(|it| it.map_or("", |it| if it { "yes" } else { "no" }).to_owned());
-        [provider.clone(), model.id.clone(), context(model), input, output, tools, reasons]
-    };
-    let titles = ["PROVIDER", "MODEL", "CONTEXT", "$/M IN", "$/M OUT", "TOOLS", "REASONS"];
-    run.report(&data, output::titled_table(titles, all.iter().map(row)))
+    run.report(&data, output::titled_table(models::ALL_TITLES, models::all_rows(&all)))
 }
 
 /// Compares models, with the price of `ratio` input tokens for each output token.
@@ -121,53 +110,26 @@ fn compare(
     }
     models.retain(|model| wanted.contains(&model.id.as_str()));
     order(run, &mut models, sort);
-    let mixed =
-        |model: &Model| Some((ratio * model.input_price? + model.output_price?) / (ratio + 1.0));
-    let data = |model: &Model| json!({"model": model, "mixed_price": mixed(model)});
-    let data: Vec<Value> = models.iter().map(data).collect();
-    let row = |model: &Model| {
-        let prices = [model.input_price, model.output_price, mixed(model)];
-        let [input, output, mixed] = prices.map(|price| number(price, 3));
-        [model.id.clone(), context(model), input, output, mixed]
-    };
-    let titles = ["MODEL", "CONTEXT", "$/M IN", "$/M OUT", "$/M MIXED"];
-    run.report(&data, output::titled_table(titles, models.iter().map(row)))
+    let data = models
+        .iter()
+        .map(|model| json!({"model": model, "mixed_price": models::mixed_price(model, ratio)}));
+    let data: Vec<Value> = data.collect();
+    let rows = models::compared_rows(&models, ratio);
+    run.report(&data, output::titled_table(models::COMPARED_TITLES, rows))
 }
 
-fn context(model: &Model) -> String {
-    model.context.map(|context| context.to_string()).unwrap_or_default()
-}
-
-fn number(value: Option<f64>, decimals: usize) -> String {
-    value.map(|value| format!("{value:.decimals$}")).unwrap_or_default()
-}
-
-/// Favorites first, then as asked.
 fn order(run: &RunContext, models: &mut [Model], order: ModelOrder) {
-    let favorites = &run.config().models.favorites;
-    let is_favorite = |model: &Model| favorites.get(&model.id) == Some(&true);
-    let price = |model: &Model| model.input_price.unwrap_or(f64::MAX);
-    models.sort_by(|a, b| {
-        let favorites_first = is_favorite(b).cmp(&is_favorite(a));
-        let asked = match order {
-            ModelOrder::Cost => price(a).partial_cmp(&price(b)).unwrap_or(Ordering::Equal),
-            ModelOrder::Context => b.context.cmp(&a.context),
-            ModelOrder::Name => Ordering::Equal,
-        };
-        favorites_first.then(asked).then_with(|| a.id.cmp(&b.id))
-    });
+    let order = match order {
+        ModelOrder::Cost => Order::Cost,
+        ModelOrder::Context => Order::Context,
+        ModelOrder::Name => Order::Name,
+    };
+    models::sort(models, &run.config().models.favorites, order);
 }
 
 fn print(run: &RunContext, models: &[Model]) -> Outcome {
-    let favorites = &run.config().models.favorites;
-    let row = |model: &Model| {
-        let favorite = if favorites.get(&model.id) == Some(&true) { "*" } else { "" };
-        let tools = model.tools.map_or("", |tools| if tools { "yes" } else { "no" });
-        let [input, output] = [model.input_price, model.output_price].map(|it| number(it, 2));
-        [favorite, &model.id, &context(model), &input, &output, tools].map(str::to_owned)
-    };
-    let titles = ["", "MODEL", "CONTEXT", "$/M IN", "$/M OUT", "TOOLS"];
-    run.report(&models, output::titled_table(titles, models.iter().map(row)))
+    let rows = models::rows(models, &run.config().models.favorites);
+    run.report(&models, output::titled_table(models::TITLES, rows))
 }
 
 fn info(run: &RunContext, offered: &[Model], id: &str) -> Outcome {

@@ -34,9 +34,7 @@ use crate::assemble::{effort, mcp, workers};
 use crate::exit::Problem;
 use crate::{assemble, output};
 
-pub(crate) use ::tui::slash::{
-    BUILTIN, Control, RewindFiles, Slash, builtin, parse, sentence,
-};
+pub(crate) use ::tui::slash::{BUILTIN, Control, RewindFiles, Slash, builtin, parse, sentence};
 
 const LOGIN: &str = "`brynhild login` in a shell stores a key and chooses a model. Then \
                      `brynhild -c` continues here, and `/model` switches.";

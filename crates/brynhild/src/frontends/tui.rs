@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ::tui::host::{
     Answer, Confinement, Facts, FileChange, Health, Host, Inquiry, Leave, Picks, Request,
 };
-use ::tui::keymap::Action;
 pub(crate) use ::tui::inquiries::Inquiries;
-use ::tui::requests::off_thread;
+use ::tui::keymap::Action;
 pub(crate) use ::tui::requests::RequestOrder;
+use ::tui::requests::off_thread;
 use ::tui::slash::panel;
 use ::tui::store::InterfaceStore;
 use async_trait::async_trait;
@@ -42,7 +42,6 @@ use crate::exit::Problem;
 use crate::frontends::export::export_conversation;
 use crate::frontends::plugin_switch::{Switch, switch};
 use crate::frontends::slash::{self, Control, Expansion, RewindFiles};
-
 
 pub(crate) struct ConversationHost<'a> {
     pub(crate) requests: Arc<Requests>,

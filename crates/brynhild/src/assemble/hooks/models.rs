@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use contract::message::{Entry, Message};
-use contract::provider::{Delivery, Delta, Provider, ReasoningFormat, ReasoningLevel, Request};
-use futures::StreamExt;
+use contract::provider::{Delivery, Provider, ReasoningFormat};
 use plugins::hooks::{Ask, REPLY_TOKENS};
+use providers::single::{self, Question};
 
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::subagents::FAMILIAR;
@@ -44,32 +43,16 @@ impl Models {
 #[async_trait]
 impl Ask for Models {
     async fn ask(&self, model: Option<&str>, prompt: &str) -> Result<String, String> {
-        let question = Entry::new(Message::User { text: prompt.to_owned() });
-        let request = Request {
+        let asked = Question {
             model: self.model(model),
-            system: Arc::from(""),
-            history: Arc::new(vec![Arc::new(question)]),
-            tools: Arc::from([]),
+            text: prompt,
             max_tokens: REPLY_TOKENS,
-            temperature: None,
-            reasoning_level: ReasoningLevel::Auto,
             reasoning_format: ReasoningFormat::None,
-            params: BTreeMap::new(),
             delivery: Delivery::Whole,
         };
-        let mut stream = self.provider.stream(request).await.map_err(|error| error.to_string())?;
-        let mut reply = String::new();
-        while let Some(delta) = stream.next().await {
-            match delta.map_err(|error| error.to_string())? {
-                Delta::Text(text) => reply.push_str(&text),
-                Delta::Stopped(_) => return Ok(reply),
-                Delta::Thinking(_)
-                | Delta::ThinkingOpaque(_)
-                | Delta::CallStarted { .. }
-                | Delta::Call(_)
-                | Delta::Usage(_) => {}
-            }
-        }
-        Err("the model's reply was cut off".to_owned())
+        let answer = single::ask(self.provider.as_ref(), asked).await;
+        let answer = answer.map_err(|error| error.to_string())?;
+        let cut_off = || "the model's reply was cut off".to_owned();
+        answer.is_whole.then_some(answer.text).ok_or_else(cut_off)
     }
 }

@@ -13,8 +13,8 @@ use contract::tool::ToolSpec;
 use plugins::dialects::chibi;
 use python_host::Host;
 use setup::user_files as own;
+use tools::fingerprint::{Fingerprint, Places};
 
-use super::fingerprint::{Fingerprint, Places};
 use super::{Audience, SetupInputs, ToolsAndHooks};
 use crate::assemble::assembly::{Assembly, SharedServices};
 use crate::assemble::role::{self, OpenRole};

@@ -100,8 +100,11 @@ pub(super) fn known_arguments(assembly: &Assembly, command: &str) -> Vec<Item> {
 }
 
 fn favorites(run: &RunContext) -> Vec<Item> {
-    let item =
-        |id: &String| Item { label: id.clone(), note: "favorite".to_owned(), ..Item::named(id.clone()) };
+    let item = |id: &String| Item {
+        label: id.clone(),
+        note: "favorite".to_owned(),
+        ..Item::named(id.clone())
+    };
     run.config().models.favorites.keys().map(item).collect()
 }
 
@@ -147,7 +150,8 @@ pub(super) fn recent_sessions(run: &RunContext, current: &SessionId) -> Vec<Rece
     let here = run.place().display().to_string();
     let sessions = run.store().ok().and_then(|store| store.list().ok()).unwrap_or_default();
     let others = sessions.iter().filter(|it| it.cwd == here && it.id != *current);
-    let recent = others.map(|it| RecentSession { title: it.label(), age: Item::age(it.updated_at) });
+    let recent =
+        others.map(|it| RecentSession { title: it.label(), age: Item::age(it.updated_at) });
     recent.filter(|it| !it.title.is_empty()).take(RECENT).collect()
 }
 

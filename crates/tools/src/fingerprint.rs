@@ -11,18 +11,20 @@ use std::path::{Path, PathBuf};
 const MOST: usize = 50_000;
 const SKIPPED: &[&str] = &[".git", ".venv", "venv", "node_modules", "__pycache__"];
 
+/// The state of files at some time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Fingerprint(BTreeMap<PathBuf, u64>);
+pub struct Fingerprint(BTreeMap<PathBuf, u64>);
 
+/// The places that are looked at.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Places {
-    pub(super) whole: Vec<PathBuf>,
+pub struct Places {
+    pub whole: Vec<PathBuf>,
     /// Directories of which only the entry names count.
-    pub(super) surface: Vec<PathBuf>,
+    pub surface: Vec<PathBuf>,
 }
 
 impl Fingerprint {
-    pub(super) fn of(places: &Places) -> Self {
+    pub fn of(places: &Places) -> Self {
         let mut prints = BTreeMap::new();
         let whole: BTreeSet<&Path> = places.whole.iter().map(PathBuf::as_path).collect();
         let is_within_another =
@@ -45,7 +47,7 @@ impl Fingerprint {
     }
 
     /// Returns true if these places differ between the two fingerprints.
-    pub(super) fn differs_at(&self, other: &Self, places: &[PathBuf]) -> bool {
+    pub fn differs_at(&self, other: &Self, places: &[PathBuf]) -> bool {
         // A place within another is checked with that one.
         let seen = |place: &Path, of: &Self| {
             place.ancestors().find_map(|around| of.0.get(around).copied())
