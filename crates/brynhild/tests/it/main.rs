@@ -44,6 +44,7 @@ mod safe_mode;
 mod sandbox_exit;
 mod sandbox_hosts;
 mod sandbox_run;
+mod sdk;
 mod sessions;
 mod stats;
 mod structure;
