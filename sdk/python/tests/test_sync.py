@@ -186,6 +186,14 @@ class SyncTest(ScriptedTest):
                       append_system_prompt="--yes") as b:
             self.assertEqual(b.run("--yes").text, "ok")
 
+    def test_example_runs(self):
+        (self.project / "notes.txt").write_text("one two\nthree\n")
+        examples = ROOT.parent / "examples"
+        command = [sys.executable, examples / "sdk/word_count.py", examples / "scenarios/word-count.yaml"]
+        env = {**os.environ, **self.place()["env"], "PYTHONPATH": str(ROOT / "python")}
+        done = subprocess.run(command, cwd=self.project, env=env, capture_output=True, text=True)
+        self.assertEqual((done.stdout, done.stderr), ("notes.txt has 3 words.\n", ""))
+
     def test_clear_and_mode(self):
         turns = [{"text": "one"}, call("Write", file_path="f", content="x"), {"text": "two"}]
         with Brynhild(**self.options(*turns)) as b:

@@ -2,12 +2,14 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import {
   chmodSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
   realpathSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -243,6 +245,17 @@ test("own tools answer calls, and their errors go to the model", async () => {
   assert.deepEqual(doubled.sort((a, b) => a - b), calls.map((it) => it.input.number));
   assert.deepEqual(outputs.slice(0, 20), calls.map((it) => String(it.input.number * 2)));
   assert.match(last[0].text, /no such thing/);
+});
+
+test("the example runs", () => {
+  writeFileSync(path.join(project, "notes.txt"), "one two\nthree\n");
+  const examples = fileURLToPath(new URL("../../../examples", import.meta.url));
+  cpSync(path.join(examples, "sdk/word_count.mjs"), path.join(home, "word_count.mjs"));
+  mkdirSync(path.join(home, "node_modules"));
+  symlinkSync(fileURLToPath(new URL("..", import.meta.url)), path.join(home, "node_modules/brynhild-sdk"));
+  const args = [path.join(home, "word_count.mjs"), path.join(examples, "scenarios/word-count.yaml")];
+  const env = { ...process.env, HOME: home, XDG_CONFIG_HOME: path.join(home, ".config") };
+  assert.equal(execFileSync(process.execPath, args, { cwd: project, env, encoding: "utf8" }), "notes.txt has 3 words.\n");
 });
 
 /** A program that does what the real one cannot be made to do. */

@@ -68,7 +68,7 @@ fn example_page_shows_what_commands_print() {
 #[test]
 fn example_page_names_every_example() {
     let page = fs::read_to_string(examples().join("README.md")).unwrap();
-    for kind in ["agents", "config", "plugins", "roles", "scenarios", "skills"] {
+    for kind in ["agents", "config", "plugins", "roles", "scenarios", "sdk", "skills"] {
         for entry in fs::read_dir(examples().join(kind)).unwrap().map(Result::unwrap) {
             let name = entry.file_name().into_string().unwrap();
             assert!(page.contains(&name), "{kind}/{name}");
