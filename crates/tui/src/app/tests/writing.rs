@@ -5,7 +5,7 @@ use crate::host::{Item, Leave, Picks, Stop};
 
 fn prompts(stage: &mut Stage) -> Vec<String> {
     let text = |input| match input {
-        ToConversation::Prompt(text) => Some(text),
+        ToConversation::Prompt { text } => Some(text),
         _ => None,
     };
     stage.sent().into_iter().filter_map(text).collect()
@@ -20,7 +20,7 @@ fn enter_sends_and_adds_to_the_history() {
         panic!("{effects:?}");
     };
     assert_eq!(kept, "hello");
-    assert!(matches!(&**sent, ToConversation::Prompt(text) if text == "hello"), "{sent:?}");
+    assert!(matches!(&**sent, ToConversation::Prompt { text } if text == "hello"), "{sent:?}");
     stage.event(prompt("hello")).event(ended());
     stage.keys("up");
     assert_eq!(stage.app.composer.buffer.raw(), "hello");
@@ -77,7 +77,7 @@ fn message_before_connection_is_sent_on_connect() {
     assert!(!effects.iter().any(|effect| matches!(effect, Effect::Send(_))));
     let effects = app.connect("m", Mode::Normal);
     let Effect::Send(sent) = &effects[0] else { panic!("{effects:?}") };
-    assert!(matches!(&**sent, ToConversation::Prompt(text) if text == "h"));
+    assert!(matches!(&**sent, ToConversation::Prompt { text } if text == "h"));
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn send_and_newline_can_be_remapped() {
     assert_eq!(stage.app.composer.buffer.raw(), "one\ntwo");
     stage.keys("ctrl+s");
     let sent = stage.sent();
-    assert!(matches!(&sent[..], [ToConversation::Prompt(text)] if text == "one\ntwo"), "{sent:?}");
+    assert!(matches!(&sent[..], [ToConversation::Prompt { text }] if text == "one\ntwo"), "{sent:?}");
 }
 
 #[test]
