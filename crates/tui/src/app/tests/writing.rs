@@ -311,7 +311,10 @@ fn send_and_newline_can_be_remapped() {
     assert_eq!(stage.app.composer.buffer.raw(), "one\ntwo");
     stage.keys("ctrl+s");
     let sent = stage.sent();
-    assert!(matches!(&sent[..], [ToConversation::Prompt { text }] if text == "one\ntwo"), "{sent:?}");
+    assert!(
+        matches!(&sent[..], [ToConversation::Prompt { text }] if text == "one\ntwo"),
+        "{sent:?}"
+    );
 }
 
 #[test]
