@@ -112,8 +112,11 @@ pub trait Commands {
 pub enum Expansion {
     /// Work of the conversation.
     Work(Box<Input>),
-    /// Text for the user.
-    Show(String),
+    /// Text for the user, and what the conversation is to note.
+    Show {
+        text: String,
+        inputs: Vec<Input>,
+    },
     Mode(Mode),
     Model(String),
 }

@@ -272,7 +272,7 @@ impl Session {
     async fn change_mode(&mut self, mode: Mode) {
         (self.opened.mode, self.wanted.mode) = (mode, Some(mode));
         self.opened.conversation.set_mode(mode);
-        self.input(Input::Mode(mode)).await;
+        self.input(Input::Mode { mode }).await;
     }
 
     /// Opens the session again with another model.
@@ -346,7 +346,12 @@ impl Session {
             }
             Some(expanded) => {
                 let shown = match expanded {
-                    Ok(Expansion::Show(text)) => Ok(text),
+                    Ok(Expansion::Show { text, inputs }) => {
+                        for input in inputs {
+                            self.input(input).await;
+                        }
+                        Ok(text)
+                    }
                     Ok(Expansion::Mode(mode)) => {
                         self.change_mode(mode).await;
                         self.tell_mode().await;

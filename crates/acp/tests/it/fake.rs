@@ -110,12 +110,12 @@ impl Commands for FakeCommands {
 
     async fn expand(&self, text: &str, _mode: Mode) -> Result<Expansion, Failure> {
         match text {
-            "/help" => Ok(Expansion::Show("help!".to_owned())),
+            "/help" => Ok(Expansion::Show { text: "help!".to_owned(), inputs: Vec::new() }),
             "/wait" => std::future::pending().await,
             "/mode ask" => Ok(Expansion::Mode(Mode::Ask)),
             "/model broken" => Ok(Expansion::Model("broken".to_owned())),
             "/nothing" => Err(Failure::new(Code::InvalidParams, "Unknown command /nothing")),
-            text => Ok(Expansion::Work(Box::new(Input::Prompt(text.to_owned())))),
+            text => Ok(Expansion::Work(Box::new(Input::Prompt { text: text.to_owned() }))),
         }
     }
 }
@@ -155,7 +155,7 @@ struct Actor {
 impl Actor {
     async fn run(mut self) {
         while let Some(input) = self.inputs.recv().await {
-            if let Input::Prompt(prompt) = input {
+            if let Input::Prompt { text: prompt } = input {
                 self.emit(EventKind::TurnStarted { prompt: prompt.clone() }).await;
                 let outcome = self.turn(&prompt).await;
                 let usage = Usage { cost_usd: Some(0.25), ..Usage::default() };

@@ -6,3 +6,4 @@ mod flows;
 mod fuzz;
 mod replay;
 mod schema;
+mod shown;

@@ -39,7 +39,7 @@ pub(crate) static SCHEMA: LazyLock<Schema> = LazyLock::new(load);
 impl Schema {
     fn validator(&self, name: &str) -> Arc<Validator> {
         let mut built = self.built.lock().expect("the validators");
-        let build = || {
+        let make = || {
             let document = json!({
                 "$schema": self.whole["$schema"],
                 "$defs": self.whole["$defs"],
@@ -47,7 +47,7 @@ impl Schema {
             });
             Arc::new(jsonschema::validator_for(&document).expect("a schema"))
         };
-        Arc::clone(built.entry(name.to_owned()).or_insert_with(build))
+        Arc::clone(built.entry(name.to_owned()).or_insert_with(make))
     }
 
     fn check(&self, name: &str, value: &Value, line: &Value) {
