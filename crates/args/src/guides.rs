@@ -17,6 +17,7 @@ guides! {
     "quickstart": "start/quickstart",
     "agents": "guides/agents",
     "ci": "guides/ci",
+    "editors": "guides/editors",
     "mcp": "guides/mcp",
     "models": "guides/models",
     "permissions": "guides/permissions",

@@ -292,6 +292,12 @@ pub enum Command {
     /// Manage MCP servers, or serve tools over MCP
     #[command(subcommand)]
     Mcp(McpCommand),
+    /// Converse with an editor over the Agent Client Protocol
+    Acp {
+        /// Set up a provider and a model instead
+        #[arg(long)]
+        login: bool,
+    },
     /// List, check and test hooks
     #[command(subcommand)]
     Hooks(HooksCommand),

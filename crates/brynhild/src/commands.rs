@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod acp;
 mod api;
 mod approvals;
 mod autonomous;
@@ -83,6 +84,7 @@ pub(crate) fn run(mut cli: Cli) -> Outcome {
             let run = conversation(plugin::dev::conversation(cli.global, &args)?)?;
             asynchronously(repl::run_after(Assembly::new(trust::settled(run)?), None))
         }
+        Some(Command::Acp { login: false }) => asynchronously(acp::run(cli.global)),
         Some(Command::Schema { inputs }) => schema::print(inputs),
         Some(Command::Completions { shell }) => schema::completions(shell),
         Some(Command::Man) => schema::manual(),
@@ -215,6 +217,7 @@ fn assembly_for(global: Global, command: &Command) -> Result<Assembly, Problem> 
             trust::required(RunContext::read(global)?)?
         }
         Command::Login { .. }
+        | Command::Acp { .. }
         | Command::Logout { .. }
         | Command::Doctor
         | Command::Session(_)
@@ -323,6 +326,7 @@ fn dispatch(assembly: &Assembly, command: Command) -> Outcome {
         Command::Approve(args) => asynchronously(approvals::approve(assembly, &args)),
         Command::Ingest { role, force } => asynchronously(role::ingest(assembly, &role, force)),
         Command::Demo => asynchronously(demo::run(assembly)),
+        Command::Acp { .. } => login::login(assembly, None),
         Command::Login { provider } => login::login(assembly, provider.as_deref()),
         Command::Logout { provider } => login::logout(assembly, provider.as_deref()),
         Command::Doctor => asynchronously(doctor::run(assembly)),

@@ -54,6 +54,8 @@ impl DerefMut for Assembly {
 #[derive(Default)]
 pub(crate) struct SharedServices {
     pub(crate) sandbox: OnceLock<Arc<dyn Sandbox>>,
+    /// The MCP servers that an editor brings.
+    pub(crate) editor_servers: OnceLock<mcp::config::Source>,
     trusted_roots: OnceLock<Arc<TrustedRoots>>,
     directories: OnceLock<Arc<Directories>>,
     expansions: OnceLock<Arc<Expansions>>,

@@ -209,7 +209,11 @@ fn with_places<T>(assembly: &Assembly, work: impl FnOnce(ConfigPlaces<'_>) -> T)
             let bytes = trusted?.bytes(&path)?;
             Some((path, bytes))
         }),
-        plugins: plugin_servers::sources(assembly),
+        // All others are before those of an editor, which can take no name.
+        plugins: plugin_servers::sources(assembly)
+            .into_iter()
+            .chain(assembly.services.editor_servers.get().cloned())
+            .collect(),
     })
 }
 
@@ -315,6 +319,7 @@ pub(crate) fn is_used(assembly: &Assembly) -> bool {
     exists(McpScope::User)
         || (assembly.has_project() && exists(McpScope::Project))
         || server_config::configures_servers(&assembly.config().mcp)
+        || assembly.services.editor_servers.get().is_some()
         || assembly.claude().servers().next().is_some()
 }
 

@@ -171,9 +171,9 @@ fn exit_of(leave: &Leave) -> Option<Exit> {
 }
 
 /// A conversation with its history, and the files that are watched for it.
-type Opened = (OpenConversation, (Arc<Reload>, Vec<Event>));
+pub(super) type Opened = (OpenConversation, (Arc<Reload>, Vec<Event>));
 
-async fn open(assembly: &Assembly) -> Result<Opened, Problem> {
+pub(super) async fn open(assembly: &Assembly) -> Result<Opened, Problem> {
     let answering = Arc::new(assemble::answering_model::answering(assembly).await?);
     OpenConversation::open(assembly, &ChatArgs::default(), answering, |setup, chosen| {
         setup.lift_round_limit(assembly);

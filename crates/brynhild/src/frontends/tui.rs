@@ -43,6 +43,8 @@ use crate::frontends::export::export_conversation;
 use crate::frontends::plugin_switch::{Switch, switch};
 use crate::frontends::slash::{self, Control, Expansion, RewindFiles};
 
+pub(crate) use lists::commands;
+
 pub(crate) struct ConversationHost<'a> {
     pub(crate) requests: Arc<Requests>,
     pub(crate) log: Option<BackgroundLog>,
@@ -177,17 +179,7 @@ impl Host for ConversationHost<'_> {
     }
 
     fn witness(&self, event: &Arc<Event>) {
-        let mut state = self.requests.state();
-        match &event.kind {
-            EventKind::TurnStarted { .. } => (state.has_begun, state.is_busy) = (true, true),
-            EventKind::TurnFinished { usage, .. } => {
-                state.usage.add(usage);
-                state.is_busy = event.within.is_some();
-            }
-            EventKind::Configured { mode, .. } => state.mode = *mode,
-            _ => {}
-        }
-        drop(state);
+        self.requests.witness(event);
         self.record(event);
     }
 
@@ -210,6 +202,19 @@ impl ConversationHost<'_> {
 impl Requests {
     pub(crate) fn state(&self) -> MutexGuard<'_, TurnState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn witness(&self, event: &Event) {
+        let mut state = self.state();
+        match &event.kind {
+            EventKind::TurnStarted { .. } => (state.has_begun, state.is_busy) = (true, true),
+            EventKind::TurnFinished { usage, .. } => {
+                state.usage.add(usage);
+                state.is_busy = event.within.is_some();
+            }
+            EventKind::Configured { mode, .. } => state.mode = *mode,
+            _ => {}
+        }
     }
 
     async fn present_assembly(&self) -> Arc<Assembly> {
@@ -259,7 +264,11 @@ impl Requests {
         })
     }
 
-    async fn command(&self, line: &str, unsaved: Option<&[Event]>) -> Result<Answer, Problem> {
+    pub(crate) async fn command(
+        &self,
+        line: &str,
+        unsaved: Option<&[Event]>,
+    ) -> Result<Answer, Problem> {
         let as_it_is = || Ok(Answer::send(Input::Prompt { text: line.to_owned() }));
         if let Some(call) = ::tui::user_command::call(line) {
             return Ok(Answer::send(Input::Call(call)));

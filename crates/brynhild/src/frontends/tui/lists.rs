@@ -34,7 +34,7 @@ pub(super) fn files(root: &Path) -> Answer {
     Answer::Files { is_cut: files.len() == FILES, files }
 }
 
-pub(super) fn commands(assembly: &Assembly) -> Vec<Item> {
+pub(crate) fn commands(assembly: &Assembly) -> Vec<Item> {
     let item = |value: &str, label: &str, detail: &str, note: &str| {
         let [label, detail, note] = [label, detail, note].map(str::to_owned);
         Item { label, detail, note, ..Item::named(value.to_owned()) }
