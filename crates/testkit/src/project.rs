@@ -96,8 +96,13 @@ impl Project {
     /// The executable with these arguments, to be set up further.
     pub fn command<A: AsRef<OsStr>>(&self, args: &[A]) -> Invocation {
         let binary = self.binary.clone();
+        self.program(binary.expect("a project made by `Project::with_binary`"), args)
+    }
+
+    /// Another program, in the same environment.
+    pub fn program<A: AsRef<OsStr>>(&self, program: impl Into<PathBuf>, args: &[A]) -> Invocation {
         Invocation {
-            program: binary.expect("a project made by `Project::with_binary`"),
+            program: program.into(),
             args: args.iter().map(|arg| arg.as_ref().to_owned()).collect(),
             env: self.environment(),
             cwd: self.path(),

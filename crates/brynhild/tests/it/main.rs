@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod acp;
 mod answers;
 mod approvals;
 mod attacks;

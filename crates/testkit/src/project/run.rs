@@ -130,6 +130,16 @@ impl Running {
         });
     }
 
+    /// Waits for a line of its standard output, by its number from 0.
+    pub fn line(&self, number: usize) -> String {
+        self.wait_until(&format!("line {number} of its standard output"), |state| {
+            state.stdout.split(|byte| *byte == b'\n').count() > number + 1
+        });
+        let state = self.shared.lock();
+        let line = state.stdout.split(|byte| *byte == b'\n').nth(number);
+        String::from_utf8_lossy(line.unwrap_or_default()).into_owned()
+    }
+
     /// Its standard output so far.
     pub fn stdout(&self) -> String {
         String::from_utf8_lossy(&self.shared.lock().stdout).into_owned()
