@@ -143,6 +143,8 @@ pub enum Failure {
     TooLong,
     /// The provider rejects the request (other 4xx).
     Rejected,
+    /// A content filter withholds the answer.
+    Filtered,
     /// Too many requests (429), with the wait that the provider asked for.
     RateLimited(Option<Duration>),
     /// The provider is in trouble (5xx), with the wait that it asked for.

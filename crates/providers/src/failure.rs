@@ -40,7 +40,7 @@ impl Origin {
             (Some(said), ..) => said.clone(),
             (None, ..) => reason(status).to_owned(),
         };
-        let what = format!("answered {status}: {}", self.shown(&said));
+        let what = format!("answered HTTP {status}: {}", self.shown(&said));
         self.error(kind, &what, self.hint(kind, status))
     }
 
@@ -158,6 +158,7 @@ impl Origin {
             | Failure::Idle
             | Failure::Cut
             | Failure::Garbled
+            | Failure::Filtered
             | Failure::Expectation => return None,
         };
         Some(text)
@@ -171,6 +172,7 @@ fn kind_of_status(status: u16, (code, said): (&str, &str), wait: Option<Duration
         402 => Failure::Payment,
         413 => Failure::TooLong,
         400 | 422 | 500 if is_too_long(code, said) => Failure::TooLong,
+        400 if code == "content_filter" => Failure::Filtered,
         300..=399 | 404 | 405 | 410 => Failure::NotFound,
         // Waiting does not help against missing credits.
         429 if is_about_money(code) => Failure::Payment,

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use contract::message::Usage;
+use contract::message::{StopReason, Usage};
 use contract::provider::{Delta, Failure, Model, Provider, ProviderError, ReplyStream, Request};
 use futures::StreamExt;
 
@@ -32,16 +32,35 @@ impl FallbackCondition {
         let is_reply = matches!(failure, Failure::Garbled | Failure::Cut);
         let is_connection = matches!(failure, Failure::Unreachable | Failure::Idle);
         let is_length = matches!(failure, Failure::TooLong | Failure::Expectation);
-        let is_status = !is_reply && !is_connection && !is_length;
+        let is_filtered = failure == Failure::Filtered;
+        let is_status = !is_reply && !is_connection && !is_length && !is_filtered;
         if self.0.is_empty() {
-            return !is_length && failure != Failure::Rejected;
+            return !is_length && !is_filtered && failure != Failure::Rejected;
         }
         self.0.iter().any(|name| match name.as_str() {
             "ModelAPIError" => is_status || is_connection,
             "ModelHTTPError" => is_status,
-            "UnexpectedModelBehavior" => is_reply,
+            "UnexpectedModelBehavior" => is_reply || is_filtered,
+            "ContentFilterError" => is_filtered,
             _ => false,
         })
+    }
+
+    /// A reply whose refusal is a failure where the next model is asked after one.
+    fn checked(&self, stream: ReplyStream, label: &str) -> ReplyStream {
+        if !self.holds(Failure::Filtered) {
+            return stream;
+        }
+        let message = format!("the content filter of {label} withholds the answer");
+        let checked = move |delta| match delta {
+            Ok(Delta::Stopped(StopReason::Refusal)) => Err(ProviderError {
+                kind: Failure::Filtered,
+                message: message.clone(),
+                hint: Some(String::from("rephrase it, or choose another model")),
+            }),
+            other => other,
+        };
+        stream.map(checked).boxed()
     }
 }
 
@@ -117,7 +136,9 @@ impl Provider for Fallback {
 
     async fn stream(&self, mut request: Request) -> Result<ReplyStream, ProviderError> {
         let Some(replacement) = self.replacement(&request.model) else {
-            return self.models[0].provider.stream(request).await;
+            let usual = &self.models[0];
+            let stream = usual.provider.stream(request).await?;
+            return Ok(self.condition.checked(stream, &usual.label));
         };
         request.model.clone_from(&replacement.model);
         let cost = Arc::clone(&replacement.cost);
@@ -129,7 +150,7 @@ impl Provider for Fallback {
             }
             other => other,
         };
-        Ok(stream.map(priced).boxed())
+        Ok(self.condition.checked(stream.map(priced).boxed(), &replacement.label))
     }
 }
 
@@ -150,5 +171,10 @@ mod tests {
         assert!(holds(&["UnexpectedModelBehavior"], Failure::Garbled));
         assert!(holds(&[], Failure::RateLimited(None)) && holds(&[], Failure::Auth));
         assert!(!holds(&[], Failure::Rejected) && !holds(&[], Failure::TooLong));
+        assert!(
+            holds(&["ContentFilterError"], Failure::Filtered) && !holds(&[], Failure::Filtered)
+        );
+        assert!(!holds(&["ContentFilterError"], Failure::Garbled));
+        assert!(!holds(&["ModelAPIError"], Failure::Filtered));
     }
 }

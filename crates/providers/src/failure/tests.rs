@@ -31,7 +31,10 @@ fn each_status_has_its_kind_and_its_hint() {
     ] {
         let error = status(code, r#"{"error":{"message":"their words"}}"#);
         assert_eq!(error.kind, kind, "{code}");
-        assert_eq!(error.message, format!("Example (api.example:8) answered {code}: their words"));
+        assert_eq!(
+            error.message,
+            format!("Example (api.example:8) answered HTTP {code}: their words")
+        );
         assert!(error.hint.unwrap().contains(hint), "{code}");
     }
     assert_eq!(status(400, "{}").kind, Failure::Rejected);

@@ -330,12 +330,12 @@ fn live_provider_test_asks_and_reports() {
         let run = project.brynhild(&["api", "test", "--live", "--json"]);
         let report = run.code(1).json();
         assert_eq!(report["status"], "failed", "{kind}");
-        assert!(report["error"].as_str().unwrap().contains("answered 401"), "{kind}");
+        assert!(report["error"].as_str().unwrap().contains("answered HTTP 401"), "{kind}");
     }
     let server = ModelServer::start([Reply::failure(404)]);
     let run = project_of("openai", &server).brynhild(&["api", "test", "--live"]);
     run.code(1);
-    assert!(run.stderr.contains("answered 404"), "{run}");
+    assert!(run.stderr.contains("answered HTTP 404"), "{run}");
     assert!(run.stderr.contains("hint:"), "{run}");
 }
 

@@ -25,7 +25,7 @@ fn permanent_failures_are_reported_once_with_a_hint() {
             assert_eq!(run.stdout, "", "{kind} {status}");
             let host = server.address().to_string();
             let said =
-                format!("test ({host}) answered {status}: the test scripted status {status}");
+                format!("test ({host}) answered HTTP {status}: the test scripted status {status}");
             assert!(run.stderr.contains(&said), "{kind} {status}\n{run}");
             assert!(run.stderr.contains(hint), "{kind} {status}\n{run}");
             assert_eq!(run.stderr.matches("error:").count(), 1, "{kind} {status}\n{run}");
@@ -71,7 +71,7 @@ fn retries_are_limited() {
     run.code(1);
     assert_eq!(server.chats().len(), 10);
     assert!(run.stderr.contains("error: test ("), "{run}");
-    assert!(run.stderr.contains("answered 429"), "{run}");
+    assert!(run.stderr.contains("answered HTTP 429"), "{run}");
     assert!(run.stderr.contains("hint: wait a little"), "{run}");
 }
 

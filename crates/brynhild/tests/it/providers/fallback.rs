@@ -62,7 +62,8 @@ fn failure_of_all_models_names_each() {
     let run = project.brynhild(&["chat", "hi"]);
     run.code(1);
     assert!(run.stderr.contains("All 2 fallback models failed: [one/m1 failed: "), "{run}");
-    assert!(run.stderr.contains(", two/m2 failed: "), "{run}");
+    assert!(run.stderr.contains(", two/m2 failed: two ("), "{run}");
+    assert!(run.stderr.contains(") answered HTTP 403: "), "{run}");
 }
 
 #[test]
@@ -105,6 +106,29 @@ fn role_falls_back_on_the_failures_that_it_names() {
     assert!(!run.stderr.contains("not supported"), "{run}");
     assert_eq!(two.chats()[0].body["model"], "m2");
     project.brynhild(&["run", "strict.yaml", "-p", "hi"]).code(1);
+}
+
+#[test]
+fn role_falls_back_on_a_content_filter_if_it_says_so() {
+    let filtered = || Reply::text("I cannot").stop("content_filter");
+    let rejected = Reply::failure(400).body(r#"{"error": {"code": "content_filter"}}"#);
+    let one = ModelServer::start([filtered(), rejected, filtered()]);
+    let two = ModelServer::start([Reply::text("from two")]).repeat_last();
+    let project = project_of(&one.url(), &two.url(), "{}");
+    let role = |more: &str| {
+        let model = format!("{{provider: one, name: m1, fallback: ['two:m2']{more}}}");
+        format!("name: helper\nprompt: You help.\nmodel: {model}\n")
+    };
+    project.file("role.yaml", role(", fallback_on: [ContentFilterError]"));
+    project.file("usual.yaml", role(""));
+    for _ in ["in the reply", "as a status"] {
+        let run = project.brynhild(&["run", "role.yaml", "-p", "hi"]);
+        assert_eq!(run.success().stdout.trim(), "from two", "{run}");
+        assert!(run.stderr.contains("; using two/m2"), "{run}");
+    }
+    let run = project.brynhild(&["run", "usual.yaml", "-p", "hi"]);
+    assert_eq!(run.stdout.trim(), "I cannot", "{run}");
+    assert_eq!((one.chats().len(), two.chats().len()), (3, 2));
 }
 
 #[test]

@@ -141,9 +141,12 @@ fn unavailable_model_list_is_reported() {
         let project = project_of(kind, &server);
         let run = project.brynhild(&["models", "list"]);
         run.code(1);
-        assert!(run.stderr.contains("answered 401"), "{kind}\n{run}");
+        assert!(run.stderr.contains("answered HTTP 401"), "{kind}\n{run}");
         let run = project.brynhild(&["models", "list", "--json"]);
-        assert!(run.code(1).json()["error"].as_str().unwrap().contains("answered 401"), "{kind}");
+        assert!(
+            run.code(1).json()["error"].as_str().unwrap().contains("answered HTTP 401"),
+            "{kind}"
+        );
         let server = ModelServer::start([]).models_reply(Reply::bytes("<html><title>x</title>"));
         let run = project_of(kind, &server).brynhild(&["models", "list"]);
         run.code(1);
