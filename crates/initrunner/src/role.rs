@@ -76,10 +76,20 @@ pub struct Role {
     pub ingest: Option<IngestSettings>,
     /// Rules on prompts and answers, if it has any.
     pub content: Option<ContentSettings>,
+    pub network: ProgramNetwork,
     /// True if its stores may lie outside of InitRunner's home (`restrict_db_paths: false`).
     pub has_free_store_paths: bool,
     /// True if it stands in an envelope, which ignores keys that it does not know.
     pub is_enveloped: bool,
+}
+
+/// The network of the programs that a role's tools run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProgramNetwork {
+    /// What the user grants.
+    #[default]
+    Granted,
+    None,
 }
 
 impl Role {
@@ -100,6 +110,11 @@ pub struct ModelSettings {
     pub fallback: Vec<String>,
     /// Kinds of failure after which the next one answers; any if empty.
     pub fallback_on: Vec<String>,
+    pub context_window: Option<u64>,
+    /// The effort of reasoning, in the words of the configuration.
+    pub thinking: Option<String>,
+    /// Further settings of requests, by InitRunner's names.
+    pub params: BTreeMap<String, Value>,
 }
 
 impl ModelSettings {

@@ -30,6 +30,24 @@ pub(crate) fn merge(fields: &mut Map<String, Value>, more: &BTreeMap<String, Val
     }
 }
 
+/// Adds the parameters of a request. `names` has the provider's names of some, such as
+/// `options.top_k`; one without a name is left out.
+pub(crate) fn merge_params(
+    fields: &mut Map<String, Value>,
+    params: &BTreeMap<String, Value>,
+    names: &[(&str, &str)],
+) {
+    for (param, value) in params {
+        let own = names.iter().find(|(name, _)| name == param).map(|(_, own)| *own);
+        match own.map(|own| own.split_once('.').unwrap_or(("", own))) {
+            None => merge_field(fields, param, value),
+            Some(("", "")) => {}
+            Some(("", name)) => merge_field(fields, name, value),
+            Some((object, name)) => merge_field(fields, object, &json!({name: value})),
+        }
+    }
+}
+
 fn merge_field(fields: &mut Map<String, Value>, name: &str, value: &Value) {
     match (fields.get_mut(name), value) {
         (_, Value::Null) => {

@@ -14,7 +14,9 @@ use contract::text::visible;
 use contract::tool::ToolSpec;
 use serde_json::{Map, Value, json};
 
-use crate::body::{Memos, arguments_object, assemble, fresh_call_id, json_bytes, merge, parse};
+use crate::body::{
+    Memos, arguments_object, assemble, fresh_call_id, json_bytes, merge, merge_params, parse,
+};
 use crate::catalog::{Quirks, Vendor};
 use crate::endpoint::Endpoint;
 use crate::failure::Origin;
@@ -90,6 +92,18 @@ fn model(entry: &Value) -> Option<Model> {
     })
 }
 
+/// The names of parameters here.
+const PARAMS: &[(&str, &str)] = &[
+    ("top_p", "generationConfig.topP"),
+    ("top_k", "generationConfig.topK"),
+    ("seed", "generationConfig.seed"),
+    ("stop_sequences", "generationConfig.stopSequences"),
+    ("presence_penalty", "generationConfig.presencePenalty"),
+    ("frequency_penalty", "generationConfig.frequencyPenalty"),
+    ("parallel_tool_calls", ""),
+    ("logit_bias", ""),
+];
+
 fn body(quirks: &Quirks, request: &Request, memos: &Memos) -> Vec<u8> {
     let mut generation = Map::new();
     generation.insert("maxOutputTokens".into(), json!(request.max_tokens));
@@ -104,7 +118,7 @@ fn body(quirks: &Quirks, request: &Request, memos: &Memos) -> Vec<u8> {
         head.insert("systemInstruction".into(), system);
     }
     merge(&mut head, &quirks.body);
-    merge(&mut head, &request.params);
+    merge_params(&mut head, &request.params, PARAMS);
     let images = Images::of(quirks, &request.model);
     let format = images.format(FORMAT);
     let append = |out: &mut Vec<u8>, before: Option<&Entry>, entry: &Entry| {

@@ -14,8 +14,8 @@ use contract::tool::ToolSpec;
 use serde_json::{Map, Value, json};
 
 use crate::body::{
-    Ended, Memos, arguments, arguments_object, assemble, fresh_call_id, json_bytes, merge, parse,
-    separate, write_json,
+    Ended, Memos, arguments, arguments_object, assemble, fresh_call_id, json_bytes, merge,
+    merge_params, parse, separate, write_json,
 };
 use crate::catalog::{Quirks, is_listed};
 use crate::failure::Origin;
@@ -35,6 +35,16 @@ pub(crate) async fn stream(
     receive(http, response, request.delivery, ResponsesDecoder::new(http.origin.clone())).await
 }
 
+/// The names of parameters here.
+const PARAMS: &[(&str, &str)] = &[
+    ("top_k", ""),
+    ("seed", ""),
+    ("stop_sequences", ""),
+    ("presence_penalty", ""),
+    ("frequency_penalty", ""),
+    ("logit_bias", ""),
+];
+
 fn body(quirks: &Quirks, request: &Request, memos: &Memos) -> Vec<u8> {
     let is_reasoning = is_listed(&quirks.responses_models, &request.model);
     let mut head = Map::new();
@@ -49,7 +59,7 @@ fn body(quirks: &Quirks, request: &Request, memos: &Memos) -> Vec<u8> {
         head.insert("reasoning".into(), reasoning(quirks, &request.reasoning_level));
     }
     merge(&mut head, &quirks.body);
-    merge(&mut head, &request.params);
+    merge_params(&mut head, &request.params, PARAMS);
     head.insert("stream".into(), json!(request.delivery == Delivery::Streamed));
     if !request.system.is_empty() {
         head.insert("instructions".into(), json!(&*request.system));

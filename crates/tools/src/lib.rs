@@ -14,6 +14,7 @@ mod edit;
 mod files;
 pub mod fingerprint;
 mod finish;
+pub mod git_branch;
 mod glob;
 mod grep;
 pub mod image;

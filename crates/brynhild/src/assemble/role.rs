@@ -30,7 +30,9 @@ use initrunner::builtin;
 use initrunner::compose::{self, ComposedReading, Document};
 use initrunner::final_result::FinalResult;
 use initrunner::memory::MemoryStore;
-use initrunner::role::{self, Finding, Guardrails, Reading, Role, Severity, ToolEntry};
+use initrunner::role::{
+    self, Finding, Guardrails, ModelSettings, Reading, Role, Severity, ToolEntry,
+};
 use initrunner::skill::{self, RoleSkill};
 use initrunner::task::RunScope;
 use initrunner::variables;
@@ -78,8 +80,7 @@ pub(crate) struct OpenRole {
     content: Option<Arc<ContentGuard>>,
     memory: Option<Arc<MemoryStore>>,
     servers: Vec<Arc<Servers>>,
-    temperature: Option<f64>,
-    max_tokens: Option<u64>,
+    model: ModelSettings,
     guardrails: Guardrails,
 }
 
@@ -510,8 +511,7 @@ async fn opened(
         given: chosen.given.clone(),
         added: chosen.added.clone(),
         servers,
-        temperature: role.model.temperature,
-        max_tokens: role.model.max_tokens,
+        model: role.model.clone(),
         guardrails: role.guardrails.clone(),
     })
 }
@@ -575,9 +575,14 @@ impl OpenRole {
             lower(&mut budget.cost_usd, Bound::new(limit, "cost_limit"));
         }
         settings.rounds.lower(Bound::new(limits.requests, "max_request_limit"));
-        let request = &mut settings.request;
-        request.temperature = self.temperature.or(request.temperature);
-        request.max_tokens = self.max_tokens.unwrap_or(request.max_tokens);
+        let (request, model) = (&mut settings.request, &self.model);
+        request.temperature = model.temperature.or(request.temperature);
+        request.max_tokens = model.max_tokens.unwrap_or(request.max_tokens);
+        request.params.extend(model.params.clone());
+        request.known.context_window = model.context_window.or(request.known.context_window);
+        if let Some(level) = &model.thinking {
+            request.reasoning_level = contract::provider::ReasoningLevel::parse(level);
+        }
     }
 }
 

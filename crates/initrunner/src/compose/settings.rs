@@ -32,7 +32,7 @@ pub(crate) enum Vote {
     /// The weight of each candidate.
     Weighted(Vec<f64>),
     Judge {
-        model: Option<ModelSettings>,
+        model: Option<Box<ModelSettings>>,
         criteria: Vec<String>,
     },
 }
@@ -134,7 +134,7 @@ impl Vote {
                 let criteria = fields.texts(keys, "judge_criteria");
                 let usual = || USUAL_CRITERIA.map(str::to_owned).to_vec();
                 Self::Judge {
-                    model: model.map(|model| fields.model(Some(model))),
+                    model: model.map(|model| Box::new(fields.model(Some(model)))),
                     criteria: if criteria.is_empty() { usual() } else { criteria },
                 }
             }

@@ -18,6 +18,22 @@ const MODEL: &[&str] = &[
     "max_tokens",
     "fallback",
     "fallback_on",
+    "context_window",
+    "thinking",
+    "extra_body",
+    "prompt_cache",
+];
+
+/// Settings of a model that are sent to it as they are.
+const SAMPLING: &[&str] = &[
+    "top_p",
+    "top_k",
+    "seed",
+    "stop_sequences",
+    "parallel_tool_calls",
+    "presence_penalty",
+    "frequency_penalty",
+    "logit_bias",
 ];
 
 #[derive(Default)]
@@ -142,9 +158,18 @@ impl Fields {
                 return ModelSettings::default();
             }
         };
-        for key in fields.keys().filter(|key| !MODEL.contains(&key.as_str())) {
+        let is_known = |key: &str| MODEL.contains(&key) || SAMPLING.contains(&key);
+        // Requests are always cached where the provider can do that.
+        let is_other_cache = fields.get("prompt_cache").is_some_and(|it| *it != true);
+        let cache = fields.keys().filter(|key| is_other_cache && *key == "prompt_cache");
+        for key in fields.keys().filter(|key| !is_known(key)).chain(cache) {
             self.warning(&format!("model.{key}"), "it is not supported and does nothing here");
         }
+        let more = self.mapping(fields.get("extra_body"), "model.extra_body").cloned();
+        let sampling = fields.iter().filter(|(key, _)| SAMPLING.contains(&key.as_str()));
+        let sampling = sampling.map(|(key, value)| (key.clone(), value.clone()));
+        let params = sampling.chain(more.unwrap_or_default()).filter(|(_, it)| !it.is_null());
+        let params = params.collect();
         let lists = ["model.fallback", "model.fallback_on"];
         let [fallback, fallback_on] = lists.map(|key| self.texts(fields, key));
         if fallback.is_empty() && !fallback_on.is_empty() {
@@ -163,7 +188,28 @@ impl Fields {
             max_tokens: self.count(fields, "model.max_tokens", (1, 128_000)),
             fallback,
             fallback_on,
+            context_window: self.count(fields, "model.context_window", (1, u64::MAX)),
+            thinking: self.thinking(fields.get("thinking")),
+            params,
         }
+    }
+
+    fn thinking(&mut self, value: Option<&Value>) -> Option<String> {
+        let level = match value? {
+            Value::Null => return None,
+            Value::Bool(false) => "off",
+            Value::String(word) => match word.as_str() {
+                "minimal" => "raw:minimal",
+                "xhigh" => "maximum",
+                "low" | "medium" | "high" => word,
+                _ => "",
+            },
+            _ => "",
+        };
+        if level.is_empty() {
+            self.error("model.thinking", "it is neither false nor a level from minimal to xhigh");
+        }
+        Some(level.to_owned()).filter(|level| !level.is_empty())
     }
 
     pub(super) fn output(&mut self, value: Option<&Value>) -> Option<Value> {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::role::Fields;
+use crate::role::{Fields, ProgramNetwork};
 
 const COUNTED: &[&str] = &["allowed_custom_modules", "blocked_custom_modules", "restrict_db_paths"];
 
@@ -37,7 +37,7 @@ pub(crate) fn read(value: Option<&Value>, fields: &mut Fields) -> Value {
             "server" | "rate_limit" => {
                 fields.warning(&path, "it only matters for a server, and does nothing here");
             }
-            "sandbox" => fields.warning(&path, CONFINED_NOTE),
+            "sandbox" => check_sandbox(&security[key], fields),
             _ => fields.error(&path, "it is not known"),
         }
     }
@@ -62,6 +62,36 @@ pub(crate) fn read(value: Option<&Value>, fields: &mut Fields) -> Value {
     };
     let allowed = names("allowed_custom_modules").unwrap_or_default();
     json!({"allowed": allowed, "blocked": names("blocked_custom_modules")})
+}
+
+/// Warns of keys of `security.sandbox` that ask for another sandbox than that of every tool.
+fn check_sandbox(value: &Value, fields: &mut Fields) {
+    let Some(sandbox) = fields.mapping(Some(value), "security.sandbox") else { return };
+    for (key, value) in sandbox {
+        let holds = match key.as_str() {
+            "backend" => ["none", "auto", "bwrap"].iter().any(|it| value == it),
+            "network" => value == "none",
+            "read_only_rootfs" => *value == true,
+            "allowed_read_paths" | "allowed_write_paths" | "bind_mounts" | "env_passthrough" => {
+                value.as_array().is_some_and(Vec::is_empty)
+            }
+            "memory_limit" | "cpu_limit" | "docker" | "ssh" => false,
+            _ => {
+                fields.error(&format!("security.sandbox.{key}"), "it is not known");
+                continue;
+            }
+        };
+        if !holds && !value.is_null() {
+            fields.warning(&format!("security.sandbox.{key}"), CONFINED_NOTE);
+        }
+    }
+}
+
+/// Reads `security.sandbox.network`, which may be stricter than the user's grant.
+pub(crate) fn network(security: Option<&Value>) -> ProgramNetwork {
+    let named = security.map(|security| &security["sandbox"]["network"]);
+    let is_none = named.is_some_and(|named| named == "none");
+    if is_none { ProgramNetwork::None } else { ProgramNetwork::Granted }
 }
 
 /// Returns true if `security.tools.restrict_db_paths` is false.

@@ -9,7 +9,7 @@ use contract::provider::{Delivery, ReasoningFormat, ReasoningLevel, Request};
 use contract::tool::ToolSpec;
 use serde_json::{Map, Value, json};
 
-use crate::body::{Memos, arguments_object, assemble, json_bytes, merge, write_json};
+use crate::body::{Memos, arguments_object, assemble, json_bytes, merge, merge_params, write_json};
 use crate::catalog::Quirks;
 use crate::images::{Image, Images};
 
@@ -21,6 +21,15 @@ const FORMAT_WITHOUT_THINKING: &str = "anthropic without thinking";
 const CACHED: &[u8] = br#","cache_control":{"type":"ephemeral"}}"#;
 /// The smallest budget for thinking that the server accepts.
 const LEAST_BUDGET: u64 = 1024;
+
+/// The names of parameters here.
+const PARAMS: &[(&str, &str)] = &[
+    ("seed", ""),
+    ("parallel_tool_calls", ""),
+    ("presence_penalty", ""),
+    ("frequency_penalty", ""),
+    ("logit_bias", ""),
+];
 
 /// The body of a request.
 pub(super) fn body(quirks: &Quirks, request: &Request, memos: &Memos) -> Vec<u8> {
@@ -37,7 +46,7 @@ pub(super) fn body(quirks: &Quirks, request: &Request, memos: &Memos) -> Vec<u8>
         head.insert("thinking".into(), thinking);
     }
     merge(&mut head, &quirks.body);
-    merge(&mut head, &request.params);
+    merge_params(&mut head, &request.params, PARAMS);
     head.insert("stream".into(), json!(request.delivery == Delivery::Streamed));
     let (format, echo) = match request.reasoning_format {
         ReasoningFormat::None => (FORMAT_WITHOUT_THINKING, Echo::Nothing),

@@ -5,9 +5,21 @@ use contract::message::{Entry, Message, Reply};
 use contract::provider::{Delivery, ReasoningFormat, ReasoningLevel, Request};
 use serde_json::{Map, Value, json};
 
-use crate::body::{Memos, arguments_object, chat, json_bytes, merge, separate};
+use crate::body::{Memos, arguments_object, chat, json_bytes, merge, merge_params, separate};
 use crate::catalog::Quirks;
 use crate::images::{Image, Images};
+
+/// The names of parameters here.
+const PARAMS: &[(&str, &str)] = &[
+    ("top_p", "options.top_p"),
+    ("top_k", "options.top_k"),
+    ("seed", "options.seed"),
+    ("presence_penalty", "options.presence_penalty"),
+    ("frequency_penalty", "options.frequency_penalty"),
+    ("stop_sequences", "options.stop"),
+    ("parallel_tool_calls", ""),
+    ("logit_bias", ""),
+];
 
 /// The body of a request.
 pub(super) fn body(quirks: &Quirks, request: &Request, memos: &Memos) -> Vec<u8> {
@@ -22,7 +34,7 @@ pub(super) fn body(quirks: &Quirks, request: &Request, memos: &Memos) -> Vec<u8>
         head.insert("think".into(), think);
     }
     merge(&mut head, &quirks.body);
-    merge(&mut head, &request.params);
+    merge_params(&mut head, &request.params, PARAMS);
     head.insert("stream".into(), json!(request.delivery == Delivery::Streamed));
     let (format, echo) = match request.reasoning_format {
         ReasoningFormat::ThinkingTags => ("ollama <thinking>", Echo::Tags),

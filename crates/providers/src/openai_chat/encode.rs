@@ -8,7 +8,7 @@ use contract::message::{Entry, Message, Part, Reply, ToolCall};
 use contract::provider::{Delivery, ReasoningFormat, ReasoningLevel, Request};
 use serde_json::{Map, Value, json};
 
-use crate::body::{Memos, arguments_object, chat, json_bytes, merge, separate};
+use crate::body::{Memos, arguments_object, chat, json_bytes, merge, merge_params, separate};
 use crate::catalog::{CallIds, LevelStyle, Quirks};
 use crate::images::{Image, Images, data_url};
 
@@ -21,6 +21,9 @@ pub(crate) enum Address {
     Configured,
 }
 
+/// The names of parameters here.
+const PARAMS: &[(&str, &str)] = &[("stop_sequences", "stop")];
+
 /// The body of a request.
 pub(super) fn body(quirks: &Quirks, address: Address, request: &Request, memos: &Memos) -> Vec<u8> {
     let mut head = Map::new();
@@ -31,7 +34,7 @@ pub(super) fn body(quirks: &Quirks, address: Address, request: &Request, memos: 
     }
     merge(&mut head, &quirks.body);
     add_level(&mut head, quirks, &request.reasoning_level);
-    merge(&mut head, &request.params);
+    merge_params(&mut head, &request.params, PARAMS);
     head.insert("stream".into(), json!(request.delivery == Delivery::Streamed));
     if request.delivery == Delivery::Streamed && quirks.stream_usage {
         head.insert("stream_options".into(), json!({"include_usage": true}));

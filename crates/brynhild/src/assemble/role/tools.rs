@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use contract::sandbox::Network;
 use contract::tool::Tool;
 use initrunner::builtin::{self, Granted, ToolHost};
-use initrunner::role::{Finding, Role, Severity, ToolEntry};
+use initrunner::role::{Finding, ProgramNetwork, Role, Severity, ToolEntry};
 use initrunner::task::RunScope;
 use mcp::Servers;
 use plugins::dialects::api;
@@ -209,7 +210,11 @@ pub(super) fn guard(run: &RunContext, entry: &ToolEntry) -> Guard {
 
 pub(super) fn tool_host(assembly: &Assembly, role: &Role, run: &RunScope) -> ToolHost {
     let host = assembly.python().ok().map(|python| Arc::clone(python.python.host()));
-    let GrantedNetwork { network, remedy } = python::network(assembly, role, host);
+    let GrantedNetwork { mut network, mut remedy } = python::network(assembly, role, host);
+    if role.network == ProgramNetwork::None {
+        network = Arc::new(|| Network::None);
+        remedy = String::from("`security.sandbox.network` of the role is `none`");
+    }
     ToolHost {
         role_directory: role.directory().to_owned(),
         surroundings: workers::surroundings(assembly),

@@ -437,6 +437,10 @@ fn role_programs_get_the_granted_network() {
     let run = call(closed, &[]);
     let said = format!("{}{}", run.code(1).stdout, run.stderr);
     assert!(said.contains("`network_disabled`"), "{run}");
+    let offline = format!("{shell}]\nsecurity: {{sandbox: {{network: none}}}}\nskills: [");
+    let run = call(&offline, &[]);
+    let said = format!("{}{}", run.code(1).stdout, run.stderr);
+    assert!(said.contains("`security.sandbox.network` of the role is `none`"), "{run}");
 }
 
 #[test]

@@ -418,3 +418,31 @@ fn tools_of_a_role_are_offered_in_its_order() {
     let place = |name: &str| names.iter().position(|it| it == name);
     assert!(place("read_file").unwrap() < place("current_time").unwrap(), "{names:?}");
 }
+
+#[test]
+fn settings_of_the_model_are_sent_in_its_own_words() {
+    let models = [("openai", "/v1"), ("anthropic", "")].map(|(kind, path)| {
+        let model = ModelServer::start([Reply::text("ok")]);
+        let project = project();
+        project.config(&format!(
+            "providers:\n  default: own\n  instances: {{own: {{type: {kind}, base_url: {}{path}, \
+             default_model: m}}}}\n",
+            model.url()
+        ));
+        project.file(
+            "role.yaml",
+            "name: a\nprompt: A.\nmodel: {top_p: 0.5, seed: 7, stop_sequences: [END], \
+             context_window: 9000, prompt_cache: true, extra_body: {user: ann}}\nsecurity: \
+             {sandbox: {backend: auto, network: none}}\n",
+        );
+        let run = project.brynhild(&["validate", "role.yaml"]);
+        assert_eq!(without_sandbox_warning(&run.success().stderr), "", "{run}");
+        project.brynhild(&["run", "role.yaml", "-p", "x"]).success();
+        model
+    });
+    let [openai, anthropic] = models.each_ref().map(|model| model.chats()[0].body.clone());
+    assert_eq!((&openai["top_p"], &openai["seed"]), (&json!(0.5), &json!(7)), "{openai}");
+    assert_eq!((&openai["stop"], &openai["user"]), (&json!(["END"]), &json!("ann")), "{openai}");
+    assert_eq!(anthropic["stop_sequences"], json!(["END"]), "{anthropic}");
+    assert_eq!((&anthropic["top_p"], anthropic.get("seed")), (&json!(0.5), None), "{anthropic}");
+}
