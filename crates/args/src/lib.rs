@@ -30,7 +30,8 @@ pub use manage::{
 };
 pub use mcp::{McpAddArgs, McpCommand, McpLoginArgs, McpScope};
 pub use role::{
-    ApproveArgs, ClearedPart, MemoryCommand, MemoryKind, RunArgs, RunAudit, RunFormat, TestArgs,
+    ApproveArgs, ClearedPart, FlowCommand, MemoryCommand, MemoryKind, RunArgs, RunAudit, RunFormat,
+    TestArgs,
 };
 
 /// An AI coding assistant for the terminal.
@@ -210,6 +211,9 @@ pub enum Command {
     Chat(ChatArgs),
     /// Run an InitRunner role, team, flow or group
     Run(RunArgs),
+    /// Resume or check a flow
+    #[command(subcommand)]
+    Flow(FlowCommand),
     /// Check a role file
     Validate {
         /// The role file or its directory

@@ -1,10 +1,12 @@
-//! The flags of `run`, `test`, `memory` and `approve`.
+//! The flags of `run`, `flow`, `test`, `memory` and `approve`.
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 
-#[derive(Args, Clone, Debug)]
+use crate::Command;
+
+#[derive(Args, Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct RunArgs {
     /// A role, team, flow or group: the file or its directory
@@ -47,6 +49,46 @@ pub struct RunArgs {
     /// The output format
     #[arg(short = 'f', long, value_name = "FORMAT")]
     pub format: Option<RunFormat>,
+    /// The run of a flow that is resumed (`flow resume`).
+    #[arg(skip)]
+    pub flow_run: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum FlowCommand {
+    /// Check a flow, like `validate`
+    Validate {
+        /// The flow file or its directory
+        flow: PathBuf,
+    },
+    /// Resume a flow with `durability` that failed; finished agents do not run again
+    Resume {
+        /// The flow file or its directory
+        flow: PathBuf,
+        /// The run ID that the failed run printed
+        run_id: String,
+        /// Another prompt than that of the failed run
+        prompt: Option<String>,
+        /// The database that recorded the run
+        #[arg(long, value_name = "FILE")]
+        audit_db: Option<PathBuf>,
+    },
+}
+
+impl FlowCommand {
+    /// The command that does the work.
+    pub fn into_command(self) -> Command {
+        match self {
+            Self::Validate { flow: role } => Command::Validate { role },
+            Self::Resume { flow: role, run_id, prompt, audit_db } => Command::Run(RunArgs {
+                role,
+                prompt: prompt.into_iter().collect(),
+                audit_db,
+                flow_run: Some(run_id),
+                ..RunArgs::default()
+            }),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

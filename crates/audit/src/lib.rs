@@ -3,3 +3,4 @@
 
 pub mod decisions;
 pub mod runs;
+pub mod tasks;

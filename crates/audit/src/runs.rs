@@ -28,6 +28,9 @@ CREATE TABLE IF NOT EXISTS pending_approvals (
     run_id TEXT, tool_call_id TEXT, tool_name TEXT, agent_name TEXT, role_path TEXT,
     arguments_json TEXT, variables_json TEXT, created_at TEXT, resolved_at TEXT, resolved_by TEXT, decision TEXT,
     PRIMARY KEY (run_id, tool_call_id));
+CREATE TABLE IF NOT EXISTS flow_checkpoints (
+    flow_run_id TEXT, service_name TEXT, sequence_number INTEGER, envelope_json TEXT,
+    result_json TEXT, created_at TEXT, PRIMARY KEY (flow_run_id, sequence_number));
 CREATE TABLE IF NOT EXISTS security_events (
     id INTEGER PRIMARY KEY AUTOINCREMENT, timestamp TEXT NOT NULL, event_type TEXT NOT NULL,
     agent_name TEXT NOT NULL, details TEXT NOT NULL);";
@@ -122,7 +125,10 @@ impl AuditStore {
     }
 
     /// Runs one piece of work in a transaction.
-    fn with<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, String> {
+    pub(crate) fn with<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, String> {
         let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         let done = connection.transaction().and_then(|transaction| {
             let done = work(&transaction)?;
@@ -130,6 +136,16 @@ impl AuditStore {
             Ok(done)
         });
         done.map_err(|error| format!("the record of runs failed: {error}"))
+    }
+
+    /// Records a run that has ended. Columns that are not given are null.
+    pub(crate) fn record_columns(&self, columns: Value) -> Result<(), String> {
+        let mut record: Record = serde_json::from_value(columns).unwrap_or_default();
+        record.insert("timestamp".to_owned(), now().into());
+        for column in COLUMNS {
+            record.entry(column.to_owned()).or_insert(Value::Null);
+        }
+        self.record(&record)
     }
 
     fn record(&self, record: &Record) -> Result<(), String> {
@@ -278,8 +294,13 @@ impl AuditStore {
     }
 }
 
+/// A new ID of a run.
+pub fn new_id() -> String {
+    format!("{:012x}", fastrand::u64(..1 << 48))
+}
+
 /// The time in UTC, as the database has it.
-fn now() -> String {
+pub(crate) fn now() -> String {
     time_text(jiff::Timestamp::now())
 }
 
@@ -398,7 +419,6 @@ impl AuditedRuns {
             calls: Vec::new(),
             started: Instant::now(),
         };
-        let new_id = || format!("{:012x}", fastrand::u64(..1 << 48));
         let run_id = run.run_id.clone().unwrap_or_else(new_id);
         Self { inner, store, scrub, run_id, run, turn: Mutex::new(turn) }
     }
@@ -438,10 +458,9 @@ impl AuditedRuns {
                 let text = |text: &str| Value::from((self.scrub)(text));
                 let names: Vec<&Value> = turn.calls.iter().map(|call| &call["tool"]).collect();
                 let elapsed = u64::try_from(turn.started.elapsed().as_millis()).unwrap_or(0);
-                let record = json!({
+                self.store.record_columns(json!({
                     "run_id": self.run_id,
                     "agent_name": self.run.agent,
-                    "timestamp": now(),
                     "user_prompt": text(&turn.prompt),
                     "model": turn.model,
                     "provider": turn.provider,
@@ -458,12 +477,7 @@ impl AuditedRuns {
                     "trigger_type": self.run.trigger_type,
                     "tool_names": json!(names).to_string(),
                     "event_timeline_json": json!(turn.calls).to_string(),
-                });
-                let mut record: Record = serde_json::from_value(record).unwrap_or_default();
-                for column in COLUMNS {
-                    record.entry(column.to_owned()).or_insert(Value::Null);
-                }
-                self.store.record(&record)?;
+                }))?;
             }
             _ => {}
         }

@@ -28,6 +28,7 @@ mod sandbox;
 mod schema;
 pub(crate) mod session;
 pub(crate) mod stats;
+mod task_journal;
 mod tools;
 mod trust;
 
@@ -125,6 +126,10 @@ fn prompt_command(
     args: &ChatArgs,
 ) -> Result<Option<Command>, Problem> {
     if let Some(command) = command {
+        let command = match command {
+            Command::Flow(flow) => flow.into_command(),
+            other => other,
+        };
         if *args == ChatArgs::default() {
             return Ok(Some(command));
         }
@@ -238,6 +243,9 @@ fn role_assembly(mut global: Global, args: &RunArgs) -> Result<Assembly, Problem
     let (path, _) = role::words(args, &global);
     let mut assembly = conversing(global, &path)?;
     composed::choose(&mut assembly, &path, args)?;
+    if args.flow_run.is_some() && assembly.role.is_some() {
+        return Err(Problem::misuse(format!("{} is not a flow", path.display())));
+    }
     if let Some(role) = &mut assembly.role {
         role.set_run(args);
     }
@@ -353,12 +361,11 @@ fn dispatch(assembly: &Assembly, command: Command) -> Outcome {
         Command::Trust(args) => asynchronously(trust::run(assembly, &args)),
         Command::Untrust { path } => trust::untrust(assembly, path.as_deref()),
         Command::Sandbox(command) => asynchronously(sandbox::run(assembly, command)),
-        Command::Schema { .. }
+        Command::Flow(_)
+        | Command::Schema { .. }
         | Command::Completions { .. }
         | Command::Man
-        | Command::Stubs { .. } => {
-            unreachable!("handled before the configuration is read")
-        }
+        | Command::Stubs { .. } => unreachable!("handled before the configuration is read"),
     }
 }
 

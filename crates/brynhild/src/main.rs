@@ -6,7 +6,6 @@ mod environment;
 mod exit;
 mod frontends;
 mod output;
-mod panics;
 mod project_root;
 mod signals;
 
@@ -26,7 +25,7 @@ fn main() -> ExitCode {
         return sandbox::helper_main(&words[2..]);
     }
     sandbox::hide_process();
-    panics::install_hook();
+    line_ui::panics::install_hook();
     if let [_, help, topic] = &words[..]
         && help == "help"
         && let Some(guide) = topic.to_str().and_then(args::guide)

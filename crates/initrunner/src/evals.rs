@@ -305,13 +305,19 @@ pub(crate) fn passed_criteria(reply: &str, criteria: &[String]) -> usize {
     criteria.len() - failed_criteria(reply, criteria).len()
 }
 
-/// The criteria that a judge's reply does not say are met, with its reasons.
-pub(crate) fn failed_criteria(reply: &str, criteria: &[String]) -> Vec<String> {
+/// The results in a judge's reply; null if it has none.
+pub(crate) fn verdicts(reply: &str) -> Value {
     let json =
         reply.find('{').zip(reply.rfind('}')).and_then(|(start, end)| reply.get(start..=end));
-    let value: Value = json.and_then(|it| serde_json::from_str(it).ok()).unwrap_or_default();
+    let value: Option<Value> = json.and_then(|it| serde_json::from_str(it).ok());
+    value.map(|mut value| value["results"].take()).unwrap_or_default()
+}
+
+/// The criteria that a judge's reply does not say are met, with its reasons.
+pub(crate) fn failed_criteria(reply: &str, criteria: &[String]) -> Vec<String> {
+    let verdicts = verdicts(reply);
     let failed = |(index, criterion): (usize, &String)| {
-        let result = &value["results"][index];
+        let result = &verdicts[index];
         let reason = result["reason"].as_str().unwrap_or("the judge gave no verdict");
         (result["passed"] != true).then(|| format!("- {criterion}: {reason}"))
     };

@@ -1,6 +1,7 @@
 //! The runs of the members of a document: each opens a conversation, sends one prompt and closes it.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -12,13 +13,14 @@ use crate::role::{ModelSettings, Role};
 
 pub struct MemberRun {
     pub name: String,
+    pub prompt: String,
     pub run: RoleRun,
 }
 
 impl MemberRun {
     /// A line for the user.
     pub fn line(&self) -> String {
-        let Self { name, run } = self;
+        let Self { name, run, .. } = self;
         let status = if run.error.is_none() { "OK" } else { "FAIL" };
         let (read, written, time) = (run.input_tokens, run.output_tokens, run.duration_ms);
         format!("{status} {name}  {read}in/{written}out  {time}ms")
@@ -33,6 +35,17 @@ pub struct ComposedRun {
     /// Every run, in the order in which they ended.
     pub runs: Vec<MemberRun>,
     pub is_interrupted: bool,
+    pub votes: Vec<VoteRecord>,
+}
+
+/// The choice of one answer among several.
+pub struct VoteRecord {
+    pub task: String,
+    pub winner: String,
+    /// The mode, and the score of each answer.
+    pub details: Value,
+    /// What a judge said about each answer; null without a judge.
+    pub verdicts: Value,
 }
 
 /// The program's part in a run.
@@ -42,15 +55,22 @@ pub struct RunHost<'a> {
     pub on_end: &'a dyn Fn(&MemberRun),
     /// The model that chooses an agent; the document's if none is set.
     pub sense_model: Option<ModelSettings>,
+    /// The outputs of runs that are not repeated, by member and prompt.
+    pub finished: BTreeMap<(String, String), String>,
 }
 
 impl ComposedRun {
+    /// The input and output tokens of all runs.
+    pub fn tokens(&self) -> (u64, u64) {
+        let sum = |of: fn(&RoleRun) -> u64| self.runs.iter().map(|it| of(&it.run)).sum();
+        (sum(|run| run.input_tokens), sum(|run| run.output_tokens))
+    }
+
     pub fn to_json(&self, composed: &Composed, duration: Duration) -> Value {
-        let sum = |of: fn(&RoleRun) -> u64| self.runs.iter().map(|it| of(&it.run)).sum::<u64>();
-        let (read, written) = (sum(|run| run.input_tokens), sum(|run| run.output_tokens));
+        let (read, written) = self.tokens();
         let calls = self.runs.iter().flat_map(|it| &it.run.calls);
         let names: Vec<&str> = calls.map(|(name, _)| name.as_str()).collect();
-        let member = |MemberRun { name, run }: &MemberRun| {
+        let member = |MemberRun { name, run, .. }: &MemberRun| {
             json!({
                 "name": name, "output": run.output, "error": run.error,
                 "success": run.error.is_none(), "tokens_in": run.input_tokens,
@@ -79,16 +99,24 @@ pub(crate) struct MemberRuns<'a> {
     pub(crate) host: &'a RunHost<'a>,
     deadline: Option<Instant>,
     runs: RefCell<Vec<MemberRun>>,
+    pub(crate) votes: RefCell<Vec<VoteRecord>>,
 }
 
 impl<'a> MemberRuns<'a> {
     pub(crate) fn new(host: &'a RunHost<'a>, time: Option<Duration>) -> Self {
         let deadline = time.map(|time| Instant::now() + time);
-        Self { host, deadline, runs: RefCell::default() }
+        Self { host, deadline, runs: RefCell::default(), votes: RefCell::default() }
     }
 
     /// Sends one prompt to a role. The time of the role ends with that of the task.
     pub(crate) async fn run(&self, name: &str, role: &Role, prompt: &str) -> RoleRun {
+        let (name, prompt) = (name.to_owned(), prompt.to_owned());
+        let key = (name.clone(), prompt.clone());
+        if let Some(output) = self.host.finished.get(&key).cloned() {
+            let run = RoleRun { output, ..RoleRun::default() };
+            self.runs.borrow_mut().push(MemberRun { name, prompt, run: run.clone() });
+            return run;
+        }
         let mut role = role.clone();
         if let Some(deadline) = self.deadline {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -96,13 +124,13 @@ impl<'a> MemberRuns<'a> {
         }
         let run = match self.host.runner.open(role).await {
             Ok(mut conversation) => {
-                let run = conversation.run(prompt).await;
+                let run = conversation.run(&prompt).await;
                 conversation.close().await;
                 run
             }
             Err(error) => RoleRun { error: Some(error), ..RoleRun::default() },
         };
-        let ended = MemberRun { name: name.to_owned(), run: run.clone() };
+        let ended = MemberRun { name, prompt, run: run.clone() };
         (self.host.on_end)(&ended);
         self.runs.borrow_mut().push(ended);
         run
@@ -125,7 +153,8 @@ impl<'a> MemberRuns<'a> {
     pub(crate) fn end(self, output: String, error: Option<String>) -> ComposedRun {
         let is_interrupted = self.is_interrupted();
         let error = if is_interrupted { Some(String::from("interrupted")) } else { error };
-        ComposedRun { output, error, runs: self.runs.into_inner(), is_interrupted }
+        let (runs, votes) = (self.runs.into_inner(), self.votes.into_inner());
+        ComposedRun { output, error, runs, is_interrupted, votes }
     }
 }
 
@@ -165,7 +194,8 @@ pub(crate) mod fake {
             let document = crate::compose::open(&file, &|_, _| Ok(())).unwrap();
             let crate::compose::Document::Composed(reading) = document else { panic!("{yaml}") };
             let composed = reading.composed.unwrap_or_else(|| panic!("{:?}", reading.findings));
-            let host = RunHost { runner: self, on_end: &|_| (), sense_model: None };
+            let finished = BTreeMap::new();
+            let host = RunHost { runner: self, on_end: &|_| (), sense_model: None, finished };
             composed.run("do it", &host).await
         }
     }

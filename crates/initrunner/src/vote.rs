@@ -1,8 +1,10 @@
 //! Chooses one answer among several.
 
+use serde_json::{Value, json};
+
 use crate::compose::Vote;
 use crate::evals;
-use crate::member_run::MemberRuns;
+use crate::member_run::{MemberRuns, VoteRecord};
 use crate::role::Role;
 
 impl Vote {
@@ -13,12 +15,13 @@ impl Vote {
         answers: &[&str],
         (runs, lead): (&MemberRuns<'_>, &Role),
     ) -> Result<usize, String> {
+        let mut verdicts = Vec::new();
         let scores = match self {
             Self::Majority => by_text(answers, &vec![1.0; answers.len()]),
             Self::Weighted(weights) => by_text(answers, weights),
             Self::Judge { model, criteria } => {
                 let mut judge = lead.clone();
-                judge.model = model.clone().unwrap_or(judge.model);
+                judge.model = model.as_deref().cloned().unwrap_or(judge.model);
                 judge.model.temperature = Some(0.0);
                 let mut scores = Vec::new();
                 for answer in answers {
@@ -28,6 +31,7 @@ impl Vote {
                         return Err(format!("the judge did not answer: {error}"));
                     }
                     let passed = evals::passed_criteria(&run.output, criteria);
+                    verdicts.push(evals::verdicts(&run.output));
                     scores.push(u32::try_from(passed).map_or(0.0, f64::from));
                 }
                 scores
@@ -39,6 +43,17 @@ impl Vote {
                 best = place;
             }
         }
+        let mode = match self {
+            Self::Majority => "majority",
+            Self::Weighted(_) => "weighted",
+            Self::Judge { .. } => "judge",
+        };
+        runs.votes.borrow_mut().push(VoteRecord {
+            task: task.to_owned(),
+            winner: answers[best].to_owned(),
+            details: json!({"mode": mode, "scores": scores, "winner": best}),
+            verdicts: if verdicts.is_empty() { Value::Null } else { verdicts.into() },
+        });
         Ok(best)
     }
 }

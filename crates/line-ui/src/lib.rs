@@ -4,6 +4,7 @@
 pub mod exit;
 pub mod json;
 pub mod output;
+pub mod panics;
 pub mod plain;
 pub mod quiet;
 pub mod status_line;

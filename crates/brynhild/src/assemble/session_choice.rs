@@ -16,7 +16,7 @@ use sessions::unsaved::Unsaved;
 use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 use crate::output;
-use crate::panics;
+use line_ui::panics;
 
 pub(crate) struct ChosenSession {
     pub(crate) id: SessionId,

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use args::RunArgs;
+use audit::tasks::FlowResults;
 use initrunner::compose::{Composed, ComposedReading, Document, Kind};
 use initrunner::member_run::{MemberRun, RunHost};
 use initrunner::role::{Finding, ModelSettings, Reading, Severity};
@@ -11,6 +12,7 @@ use serde_json::json;
 
 use super::role::{self as single_role, print_findings};
 use super::role_runner::Runner;
+use super::task_journal;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::role;
 use crate::exit::{Exit, Outcome, Problem};
@@ -95,25 +97,33 @@ pub(super) async fn run(assembly: &Assembly, args: &RunArgs) -> Outcome {
         return list(assembly, &composed);
     }
     if args.dry_run {
-        for member in composed.members {
-            let mut alone = assembly.clone();
-            role::choose_read(&mut alone, member.role)?;
-            role::rehearse(&alone).await?;
-        }
-        return assembly.report(&single_role::simulated(), initrunner::evals::SIMULATED);
+        return rehearse(assembly, composed).await;
     }
+    let (journal, resumed) = task_journal::open(assembly, &composed, args)?;
+    let FlowResults { task, outputs: finished } = resumed.unwrap_or_default();
     let missing =
         || Problem::misuse(format!("{} mode requires --prompt (-p).", composed.kind.name()));
-    let prompt = single_role::prompt(assembly, &said).await?.ok_or_else(missing)?;
+    let prompt = if said.is_empty() && args.flow_run.is_some() {
+        task
+    } else {
+        single_role::prompt(assembly, &said).await?.ok_or_else(missing)?
+    };
+    journal.as_ref().map_or(Ok(()), |it| it.begin(&prompt)).map_err(Problem::failed)?;
     let (started, mut runner) = (Instant::now(), Runner::new(assembly));
     runner.trigger_type = Some(match composed.kind {
         Kind::Flow(_) => "flow",
         _ => "team",
     });
-    let on_end = |run: &MemberRun| output::note(&run.line());
+    let warn = |kept: Result<(), String>| kept.unwrap_or_else(|what| output::warning(&what));
+    let on_end = |ended: &MemberRun| {
+        output::note(&ended.line());
+        if let (Some(journal), None) = (&journal, &ended.run.error) {
+            warn(journal.keep(&ended.name, &ended.prompt, &ended.run.output));
+        }
+    };
     let sense_model = assembly.environment.variable("INITRUNNER_DEFAULT_MODEL");
     let sense_model = sense_model.map(ModelSettings::from_text);
-    let host = RunHost { runner: &runner, on_end: &on_end, sense_model };
+    let host = RunHost { runner: &runner, on_end: &on_end, sense_model, finished };
     if is_group {
         let place = composed.sense(&prompt, &host).await;
         let mut alone = assembly.clone();
@@ -134,15 +144,34 @@ pub(super) async fn run(assembly: &Assembly, args: &RunArgs) -> Outcome {
         }
     };
     let is_failed = result.error.is_some();
+    if let Some(journal) = &journal {
+        warn(task_journal::end(journal, &composed, &prompt, (&result, started.elapsed())));
+    }
     if assembly.wants_json() {
-        output::json(&result.to_json(&composed, started.elapsed()))?;
+        let mut object = result.to_json(&composed, started.elapsed());
+        object["run_id"] = journal.as_ref().map(|journal| journal.id.as_str()).into();
+        output::json(&object)?;
     } else {
         if !result.output.is_empty() {
             output::line(output::answer(&result.output))?;
         }
         result.error.iter().for_each(|error| output::error(error));
     }
+    if let Some(journal) = journal.as_ref().filter(|journal| is_failed && journal.is_durable) {
+        let (path, id) = (path.display(), &journal.id);
+        output::hint(&format!("`brynhild flow resume {path} {id}` continues it"));
+    }
     Ok(stopped.unwrap_or(if is_failed { Exit::Failed } else { Exit::Done }))
+}
+
+/// Checks the members without asking a model.
+async fn rehearse(assembly: &Assembly, composed: Composed) -> Outcome {
+    for member in composed.members {
+        let mut alone = assembly.clone();
+        role::choose_read(&mut alone, member.role)?;
+        role::rehearse(&alone).await?;
+    }
+    assembly.report(&single_role::simulated(), initrunner::evals::SIMULATED)
 }
 
 /// Shows the agents of a group, of which none was chosen.

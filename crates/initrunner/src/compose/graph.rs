@@ -30,6 +30,8 @@ pub struct FlowGraph {
     pub(crate) edges: Vec<(usize, usize)>,
     pub(crate) loops: Vec<Loop>,
     pub(crate) entry: usize,
+    /// True if the results of finished agents are kept, so that a failed run can be resumed.
+    pub is_durable: bool,
 }
 
 /// The choice among the targets of an agent.
@@ -75,9 +77,13 @@ pub(crate) enum Comparison {
 }
 
 impl FlowGraph {
-    pub(super) fn read(children: &[(String, Map<String, Value>)], fields: &mut Fields) -> Self {
+    pub(super) fn read(
+        children: &[(String, Map<String, Value>)],
+        durability: Option<&Value>,
+        fields: &mut Fields,
+    ) -> Self {
         let names: Vec<&str> = children.iter().map(|(name, _)| name.as_str()).collect();
-        let mut graph = Self::default();
+        let mut graph = Self { is_durable: is_durable(durability, fields), ..Self::default() };
         let mut loop_backs = Vec::new();
         for (source, (name, child)) in children.iter().enumerate() {
             let path = format!("agents.{name}");
@@ -98,6 +104,9 @@ impl FlowGraph {
             for (source, keys) in loop_backs {
                 graph.add_loop(source, keys, &names, fields);
             }
+        }
+        if graph.is_durable && !graph.loops.is_empty() {
+            fields.error("durability", "a flow with 'loop_back' cannot be durable");
         }
         graph
     }
@@ -194,6 +203,18 @@ impl FlowGraph {
         let max_iterations = max_iterations.unwrap_or(USUAL_ITERATIONS);
         self.loops.push(Loop { tails, target, max_iterations, until, region });
     }
+}
+
+fn is_durable(value: Option<&Value>, fields: &mut Fields) -> bool {
+    let Some(keys) = fields.mapping(value, "durability") else { return false };
+    // InitRunner accepts the keys about retries and ignores them.
+    let idle = ["retry_policy", "max_retries", "retry_delay_seconds"];
+    fields.warn_unknown(keys, "durability", &[&["enabled", "backend"], &idle[..]].concat());
+    let backend = fields.text(keys, "backend", "durability.");
+    if backend.as_ref().is_some_and(|it| it != "none" && it != "journal") {
+        fields.error("durability.backend", "it is neither `none` nor `journal`");
+    }
+    fields.flag(keys, "durability.enabled", true) && backend.as_deref() != Some("none")
 }
 
 fn then<'a>(

@@ -84,7 +84,10 @@ impl Reader<'_> {
             Shape::Agent => Kind::Agent,
             Shape::Group => Kind::Group,
             Shape::Team => Kind::Team(TeamSettings::read(document, &names, &mut self.fields)),
-            Shape::Flow => Kind::Flow(FlowGraph::read(&children, &mut self.fields)),
+            Shape::Flow => {
+                let durability = document.get("durability");
+                Kind::Flow(FlowGraph::read(&children, durability, &mut self.fields))
+            }
         };
         let shared = SharedMemory::read(document.get("shared_memory"), &mut self.fields);
         if let Some(shared) = shared {
@@ -219,12 +222,8 @@ impl Reader<'_> {
                 self.fields.warning(&path, "it only matters for the daemon, and does nothing here");
             }
         }
-        if has(&self.document, "durability") {
-            if matches!(shape, Shape::Flow) {
-                self.fields.warning("durability", "it is not supported and does nothing here");
-            } else {
-                errors.push((String::from("durability"), "only a flow with 'then' has it"));
-            }
+        if has(&self.document, "durability") && !matches!(shape, Shape::Flow) {
+            errors.push((String::from("durability"), "only a flow with 'then' has it"));
         }
         if matches!(shape, Shape::Group) {
             let shared =

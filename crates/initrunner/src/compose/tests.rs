@@ -217,14 +217,13 @@ fn invalid_graphs_are_reported_with_their_place() {
 
 #[test]
 fn unsupported_parts_of_a_flow_are_warnings() {
-    let yaml = "name: x\ntriggers: [{type: cron}]\ndurability: {enabled: true}\n\
+    let yaml = "name: x\ntriggers: [{type: cron}]\ndurability: {enabled: true, max_retries: 3}\n\
                 agents: {a: {prompt: A., then: b, triggers: [1]}, b: B., c: C.}\n";
     assert_eq!(
         said(yaml),
         [
             "Warning triggers: it only matters for the daemon, and does nothing here",
             "Warning agents.a.triggers: it only matters for the daemon, and does nothing here",
-            "Warning durability: it is not supported and does nothing here",
             "Warning agents.c: no agent precedes it, so it never runs",
         ]
     );

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use args::RunAudit;
 use async_trait::async_trait;
-use audit::runs::{AuditStore, AuditedRuns, RunSource};
+use audit::runs::{AuditStore, AuditedRuns, RunSource, Scrub};
 use contract::hook::{Hook, HookContext, HookError, HookReply, Moment, WordsVerdict};
 use contract::id::SessionId;
 use contract::log::Log;
@@ -84,13 +84,18 @@ pub(crate) fn audited(
         agent: chosen.role.name.clone(),
         trigger_type: chosen.trigger_type,
     };
+    Arc::new(AuditedRuns::new(log, (store, scrub(assembly)), run))
+}
+
+/// Replaces what the record of runs must not show.
+pub(crate) fn scrub(assembly: &Assembly) -> Scrub {
     let own = assembly.clone();
-    let content = chosen.role.content.as_ref().map(ContentFilter::new);
-    let scrub = Arc::new(move |text: &str| {
+    let content = assembly.role.as_ref().and_then(|chosen| chosen.role.content.as_ref());
+    let content = content.map(ContentFilter::new);
+    Arc::new(move |text: &str| {
         let text = own.secrets().redacted(text);
         content.as_ref().map_or(text.clone(), |content| content.redacted(&text))
-    });
-    Arc::new(AuditedRuns::new(log, (store, scrub), run))
+    })
 }
 
 /// The parts of the system prompt that come from a memory.

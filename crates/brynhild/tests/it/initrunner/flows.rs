@@ -114,3 +114,89 @@ fn enveloped_flow_runs_its_agents() {
     assert_eq!(run.success().stdout.trim(), "whole");
     assert!(model.chats()[1].text.contains("half"));
 }
+
+const DURABLE: &str = "name: press\ndurability: {enabled: true, backend: journal}\nagents:\n  \
+                       writer: {prompt: Writer., then: printer}\n  printer: Printer.\n";
+
+/// The command that a failed run prints to resume it.
+fn resume_command(stderr: &str) -> Vec<&str> {
+    let start = stderr.find("`brynhild flow resume ").expect("a hint") + "`brynhild ".len();
+    stderr[start..].split('`').next().unwrap().split(' ').collect()
+}
+
+#[test]
+fn durable_flow_resumes_after_its_finished_agents() {
+    let mut is_broken = true;
+    let model = ModelServer::respond_with(move |request| match system(request) {
+        "Printer." if std::mem::take(&mut is_broken) => Reply::failure(401),
+        "Printer." => Reply::text("Printed"),
+        _ => Reply::text("A draft"),
+    });
+    let project = project_with(&model);
+    project.file("flow.yaml", DURABLE);
+    assert_eq!(project.brynhild(&["flow", "validate", "flow.yaml"]).success().stderr, "");
+    let run = project.brynhild(&["run", "flow.yaml", "-p", "Write"]);
+    let command = resume_command(&run.code(1).stderr);
+    let resumed = project.brynhild(&command);
+    assert_eq!(resumed.success().stdout.trim(), "Printed");
+    assert!(!resumed.stderr.contains("OK writer"), "{resumed}");
+    let order: Vec<String> = model.chats().iter().map(|it| system(it).to_owned()).collect();
+    assert_eq!(order, ["Writer.", "Printer.", "Printer."]);
+    assert!(model.chats()[2].text.contains("A draft"));
+    let again = project.brynhild(&command);
+    assert!(again.code(1).stderr.contains("there is no flow run "), "{again}");
+    let rows = project.brynhild(&["audit", "export", "--trigger-type", "flow_run"]).json();
+    let rows = rows.as_array().unwrap();
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    assert_eq!((&rows[0]["success"], &rows[1]["success"]), (&json!(1), &json!(0)));
+    assert_eq!((&rows[0]["user_prompt"], &rows[0]["output"]), (&json!("Write"), &json!("Printed")));
+    project.brynhild(&["audit", "verify"]).success();
+}
+
+#[test]
+fn resumed_flow_with_another_prompt_begins_anew() {
+    let mut failures = 1;
+    let model = ModelServer::respond_with(move |request| match system(request) {
+        "Printer." if failures > 0 => {
+            failures -= 1;
+            Reply::failure(401)
+        }
+        who => Reply::text(format!("from {who}")),
+    });
+    let project = project_with(&model);
+    project.file("flow.yaml", DURABLE).file("role.yaml", "name: a\nprompt: A.\n");
+    let run = project.brynhild(&["run", "flow.yaml", "-p", "Write"]);
+    let mut command = resume_command(&run.code(1).stderr);
+    command.extend(["-p", "Draw"]);
+    project.brynhild(&command).success();
+    let writer = model.chats().into_iter().filter(|it| system(it) == "Writer.").collect::<Vec<_>>();
+    assert_eq!(writer.len(), 2);
+    assert!(writer[1].text.contains("Draw"));
+    let run = project.brynhild(&["run", "flow.yaml", "--no-audit", "-p", "Write"]);
+    assert!(run.code(2).stderr.contains("press is durable, which needs the record"), "{run}");
+    let run = project.brynhild(&["flow", "resume", "role.yaml", "abc"]);
+    assert!(run.code(2).stderr.contains("role.yaml is not a flow"), "{run}");
+}
+
+#[test]
+fn verdicts_of_a_judge_are_recorded() {
+    let verdict = json!({"results": [{"criterion": "short", "passed": true, "reason": "yes"}]});
+    let model = ModelServer::respond_with(move |request| match system(request) {
+        "One." => Reply::text("1"),
+        "Two." => Reply::text("2"),
+        _ => Reply::text(verdict.to_string()),
+    });
+    let project = project_with(&model);
+    project.file(
+        "team.yaml",
+        "name: jury\nrun: ensemble\nensemble: {mode: judge, judge_criteria: [short]}\nagents: \
+         {one: One., two: Two.}\n",
+    );
+    project.brynhild(&["run", "team.yaml", "-p", "Count"]).success();
+    let rows = project.brynhild(&["audit", "export", "--trigger-type", "ensemble_vote"]).json();
+    let verdicts = rows[0]["judge_verdicts"].as_str().unwrap();
+    assert_eq!(verdicts.matches(r#""reason":"yes""#).count(), 2, "{rows}");
+    assert_eq!(rows[0]["output"], "1");
+    let total = project.brynhild(&["audit", "export", "--trigger-type", "team_run"]).json();
+    assert_eq!((&total[0]["output"], &total[0]["run_id"]), (&json!("1"), &rows[0]["run_id"]));
+}

@@ -20,7 +20,7 @@ const EXIT_CODE: i32 = 101;
 /// Reports every panic in our words and ends the program, on whichever thread it happens. Release
 /// builds abort on a panic, so that no build may rely on unwinding.
 #[expect(clippy::exit, reason = "nothing can go on after a panic")]
-pub(crate) fn install_hook() {
+pub fn install_hook() {
     std::panic::set_hook(Box::new(|panic| {
         output::error(&words(panic));
         let backtrace = Backtrace::capture();
@@ -35,7 +35,7 @@ pub(crate) fn install_hook() {
 }
 
 /// Names the session that a panic would leave.
-pub(crate) fn in_session(id: &SessionId) {
+pub fn in_session(id: &SessionId) {
     *SESSION.lock().unwrap_or_else(PoisonError::into_inner) = Some(id.clone());
 }
 
