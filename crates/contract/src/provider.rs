@@ -143,7 +143,6 @@ pub enum Failure {
     TooLong,
     /// The provider rejects the request (other 4xx).
     Rejected,
-    /// A content filter withholds the answer.
     Filtered,
     /// Too many requests (429), with the wait that the provider asked for.
     RateLimited(Option<Duration>),
@@ -194,7 +193,6 @@ pub trait Provider: Send + Sync {
         Err(failure)
     }
 
-    /// Asks which models there are.
     async fn models(&self) -> Result<Vec<Model>, ProviderError>;
 
     /// Asks for a reply. Dropping the stream cancels the request.
