@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::journal::{Journal, Logged};
 use crate::reply::{Audience, Draft, RequestOutcome};
 use crate::round;
-use crate::settings::RequestSettings;
+use crate::settings::{FindSkill, RequestSettings};
 use crate::transcript::length;
 use crate::turn_context::TurnContext;
 
@@ -120,7 +120,8 @@ pub(crate) async fn shorten(
         },
     };
     let summary = with_last_results((&entries, kept), share, cause, summary);
-    let (framed, lasting) = framed(journal, (&entries, kept), share, &summary);
+    let find_skill = context.settings.find_skill;
+    let (framed, lasting) = framed(journal, (&entries, kept), share, &summary, find_skill);
     let (framed, lasting) = (Some(framed), Some(lasting));
     let range = journal.transcript.range(dropped);
     let (dropped, kept) = (dropped as u64, kept as u64);
@@ -306,12 +307,13 @@ fn framed(
     (entries, kept): (&[Arc<Entry>], usize),
     share: usize,
     summary: &str,
+    find_skill: FindSkill,
 ) -> (String, LastingParts) {
     let asked = journal.transcript.prompt.as_str();
     // The open request is never cut: the model would do something else.
     let most = if journal.transcript.is_turn_open { usize::MAX } else { share };
     let earlier = journal.transcript.lasting_parts.as_ref();
-    let task = task(earlier, entries, (asked, most), share);
+    let task = task(earlier, entries, (asked, most), share, find_skill);
     let tag = tag("task", &task);
     let mut parts = vec![format!(
         "[Earlier messages were replaced by this summary]\nThe conversation began with:\n\
@@ -319,13 +321,13 @@ fn framed(
     )];
     let lasting: Vec<&str> = journal.transcript.lasting().collect();
     let is_lasting = |skill: &&str| lasting.iter().any(|text| text.contains(*skill));
-    let skills = skills(earlier, entries).into_iter().filter(|it| !is_lasting(it));
+    let skills = skills(earlier, entries, find_skill).into_iter().filter(|it| !is_lasting(it));
     let skills: Vec<String> = skills.map(str::to_owned).collect();
     parts.extend_from_slice(&skills);
     let (_, last) = entries.split_at(entries.len() - kept);
     let is_seen = last.iter().any(|entry| said(entry) == Some(asked));
     let request = abridged(asked, most);
-    if !is_seen && without_skill(&request) != task {
+    if !is_seen && without_skill(&request, find_skill) != task {
         parts.push(format!("The user asked last:\n<request>\n{request}\n</request>"));
     }
     let unseen = |said: &&String| !last.iter().any(|entry| self::said(entry) == Some(said));
@@ -353,47 +355,37 @@ fn task(
     entries: &[Arc<Entry>],
     (asked, most): (&str, usize),
     share: usize,
+    find_skill: FindSkill,
 ) -> String {
-    let limit = |text: &str| if text == without_skill(asked) { most } else { share };
+    let limit = |text: &str| if text == without_skill(asked, find_skill) { most } else { share };
     if let Some(LastingParts { task, .. }) = earlier {
         return abridged(task, limit(task)).into_owned();
     }
     let mut said = entries.iter().filter_map(|entry| said(entry));
     let first = said.next().unwrap_or_default();
-    let begun = without_skill(first);
+    let begun = without_skill(first, find_skill);
     let mut task = abridged(begun, limit(begun)).into_owned();
-    if let Some(next) = said.next().filter(|_| skill(first).is_some()) {
+    if let Some(next) = said.next().filter(|_| find_skill(first).is_some()) {
         // The activation of a skill may come before the task.
-        let next = without_skill(next);
+        let next = without_skill(next, find_skill);
         task = format!("{task}\n\n{}", abridged(next, limit(next)));
     }
     task
 }
 
-/// The start of a message that activates a skill.
-const ACTIVATED: &str = "[System: The following skill has been activated]";
-const SKILL_START: &str = "<skill name=\"";
-const SKILL_END: &str = "\n</skill>";
-
-fn skill(text: &str) -> Option<&str> {
-    block(text.strip_prefix(ACTIVATED)?)
-}
-
-fn block(text: &str) -> Option<&str> {
-    let text = &text[text.find(SKILL_START)?..];
-    Some(&text[..text.find(SKILL_END)? + SKILL_END.len()])
-}
-
-fn without_skill(text: &str) -> &str {
-    let rest = skill(text).and_then(|_| text.split_once(SKILL_END));
-    rest.map_or(text, |(_, rest)| rest.trim_start())
+fn without_skill(text: &str, find_skill: FindSkill) -> &str {
+    find_skill(text).map_or(text, |(_, rest)| rest)
 }
 
 /// The skills that a user activated, also those that an earlier summary holds.
-fn skills<'a>(earlier: Option<&'a LastingParts>, entries: &'a [Arc<Entry>]) -> Vec<&'a str> {
+fn skills<'a>(
+    earlier: Option<&'a LastingParts>,
+    entries: &'a [Arc<Entry>],
+    find_skill: FindSkill,
+) -> Vec<&'a str> {
     let earlier = earlier.into_iter().flat_map(|parts| &parts.skills);
     let mut skills: Vec<&str> = earlier.map(String::as_str).collect();
-    for found in entries.iter().filter_map(|entry| skill(said(entry)?)) {
+    for (found, _) in entries.iter().filter_map(|entry| find_skill(said(entry)?)) {
         skills.retain(|known| *known != found);
         skills.push(found);
     }

@@ -103,7 +103,11 @@ pub struct Settings {
     pub questions: Questions,
     /// The directory the conversation works in.
     pub cwd: PathBuf,
+    pub find_skill: FindSkill,
 }
+
+/// Finds the activation of a skill at the start of a message: its block, and the request after it.
+pub type FindSkill = for<'a> fn(&'a str) -> Option<(&'a str, &'a str)>;
 
 /// A limit with the flag or the key that sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

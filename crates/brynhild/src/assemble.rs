@@ -187,12 +187,6 @@ pub(crate) fn settings(
     let params = answering.map_or_else(BTreeMap::new, params);
     let is_own_limit = run.is_configured(&["behavior", "max_tokens"]) || profile.name == "default";
     let longest = if is_own_limit { behavior.max_tokens } else { profile.default_max_tokens };
-    // A model that does not reason is not asked to.
-    let level = if profile.name == "default" || profile.supports_reasoning {
-        ReasoningLevel::parse(&behavior.reasoning_level)
-    } else {
-        ReasoningLevel::Auto
-    };
     let timeout = run.global.timeout;
     let cost_limit = answering.and_then(|it| answering_model::cost_limit(run, &it.choice));
     let recovers = profile.enable_tool_recovery || profile.calls_by_text();
@@ -201,7 +195,7 @@ pub(crate) fn settings(
             model: answering.map(|answering| answering.model.clone()).unwrap_or_default(),
             max_tokens: longest.max(smallest),
             temperature: (profile.name != "default").then_some(profile.default_temperature),
-            reasoning_level: level,
+            reasoning_level: reasoning_level(&profile, &behavior.reasoning_level),
             reasoning_format: behavior.reasoning_format,
             params,
             delivery: if profile.supports_streaming { Delivery::Streamed } else { Delivery::Whole },
@@ -240,7 +234,16 @@ pub(crate) fn settings(
         approves_all: run.global.yes,
         questions: Questions::Put,
         cwd: root.to_owned(),
+        find_skill: plugins::skills::find_activation,
     }
+}
+
+/// The level of the configuration, if the model can reason.
+fn reasoning_level(profile: &ModelProfile, configured: &str) -> ReasoningLevel {
+    if profile.name == "default" || profile.supports_reasoning {
+        return ReasoningLevel::parse(configured);
+    }
+    ReasoningLevel::Auto
 }
 
 fn params(answering: &AnsweringModel) -> BTreeMap<String, serde_json::Value> {

@@ -126,15 +126,27 @@ pub fn prompt_block(skills: &[Skill]) -> String {
     )
 }
 
+/// The start of a message that activates a skill.
+const ACTIVATED: &str = "[System: The following skill has been activated]";
+
 /// The message that puts a skill into a conversation.
 pub fn activation(skill: &Skill) -> String {
     format!(
-        "[System: The following skill has been activated]\n\n\
+        "{ACTIVATED}\n\n\
          Work by the instructions of the skill `{name}` for the request it was activated for.\n\n\
          <skill name=\"{name}\">\n{body}\n</skill>",
         name = skill.name,
         body = skill.body
     )
+}
+
+/// The block of a skill in a message made of [`activation`], and the request after it.
+pub fn find_activation(message: &str) -> Option<(&str, &str)> {
+    const END: &str = "\n</skill>";
+    let text = message.strip_prefix(ACTIVATED)?;
+    let text = &text[text.find("<skill name=\"")?..];
+    let (block, rest) = text.split_at(text.find(END)? + END.len());
+    Some((block, rest.trim_start()))
 }
 
 #[derive(Default)]

@@ -320,6 +320,16 @@ fn activation_contains_the_body() {
 }
 
 #[test]
+fn activation_is_found_in_a_message() {
+    let world = World::new();
+    world.skill("global/a", "a");
+    let message = format!("{}\n\nmake tea", activation(&world.found().0[0]));
+    let found = find_activation(&message);
+    assert_eq!(found, Some(("<skill name=\"a\">\nbody\n</skill>", "make tea")));
+    assert_eq!(find_activation("<skill name=\"a\">\nbody\n</skill>"), None);
+}
+
+#[test]
 fn skills_are_cached_until_they_change() {
     let world = World::new();
     world.skill("global/a", "a");
