@@ -34,7 +34,8 @@ impl RequestOrder {
     }
 }
 
-/// Answers a request in its turn, on a thread that may block.
+/// Answers a request in its turn, on a thread that may block. The turn ends with the return, so that
+/// answers arrive in order too.
 pub async fn off_thread<F>(
     turn: Option<OwnedMutexGuard<()>>,
     answer: impl FnOnce() -> F + Send + 'static,
@@ -43,13 +44,11 @@ where
     F: Future<Output = Answer>,
 {
     let runtime = tokio::runtime::Handle::current();
-    let answered = tokio::task::spawn_blocking(move || {
-        let _turn = turn;
-        runtime.block_on(answer())
-    });
-    answered.await.unwrap_or_else(|error| Answer::Tell {
-        level: Level::Error,
-        text: error.to_string(),
-        hint: None,
-    })
+    let answered = tokio::task::spawn_blocking(move || (runtime.block_on(answer()), turn));
+    let failed = |error: tokio::task::JoinError| {
+        let answer = Answer::Tell { level: Level::Error, text: error.to_string(), hint: None };
+        (answer, None)
+    };
+    let (answer, _turn) = answered.await.unwrap_or_else(failed);
+    answer
 }

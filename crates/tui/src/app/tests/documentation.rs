@@ -48,12 +48,3 @@ fn leader_panel_matches_the_documentation() {
     stage.event(prompt("hi")).event(replied("Hello.")).event(ended()).keys("ctrl+t");
     documented(&stage);
 }
-
-#[test]
-fn question_matches_the_documentation() {
-    let mut stage = stage(78, 19);
-    stage.event(prompt("test it")).event(replied("I run the tests."));
-    stage.event(called("1", "Bash", json!({"command": "cargo test --all"})));
-    stage.event(asks("1", "cargo test --all\necho done")).wait(2000);
-    documented(&stage);
-}
