@@ -97,14 +97,10 @@ pub(crate) async fn converse(
                         is_open = false;
                         Ok(Input::End)
                     }
-                    Some(Ok(Input::Answer { call, .. })) if !asked.contains(&call) => {
-                        let what = format!("no question about the call `{}` is open", call.0);
-                        Err(Problem::misuse(what))
-                    }
                     Some(Ok(Input::Prompt { text })) => {
                         prompt(text).await.map(|text| Input::Prompt { text })
                     }
-                    Some(Ok(input)) => Ok(input),
+                    Some(Ok(input)) => answering(input, &asked),
                     Some(Err(what)) => {
                         is_misused = true;
                         Err(Problem::misuse(what).hint("`brynhild schema --inputs` describes them"))
@@ -113,11 +109,7 @@ pub(crate) async fn converse(
                 match taken {
                     Ok(input) => waiting.push_back(input),
                     Err(problem) => {
-                        let text = problem.message();
-                        let (level, hint) = (Level::Error, problem.hint);
-                        let kind = EventKind::Notice { level, text, hint, topic: None };
-                        let (session, at) = (session.clone(), Timestamp::now());
-                        view.event(&Event { seq, session, at, within: None, kind })?;
+                        view.event(&refusal(problem, seq, session))?;
                         view.flush()?;
                     }
                 }
@@ -139,4 +131,21 @@ pub(crate) async fn converse(
     } else {
         Exit::Done
     })
+}
+
+/// Refuses an answer to a question that is not open.
+fn answering(input: Input, asked: &[CallId]) -> Result<Input, Problem> {
+    match input {
+        Input::Answer { call, .. } if !asked.contains(&call) => {
+            Err(Problem::misuse(format!("no question about the call `{}` is open", call.0)))
+        }
+        input => Ok(input),
+    }
+}
+
+/// The event that tells a program why an input was refused.
+fn refusal(problem: Problem, seq: Seq, session: &SessionId) -> Event {
+    let text = problem.message();
+    let kind = EventKind::Notice { level: Level::Error, text, hint: problem.hint, topic: None };
+    Event { seq, session: session.clone(), at: Timestamp::now(), within: None, kind }
 }

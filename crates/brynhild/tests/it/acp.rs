@@ -37,13 +37,15 @@ impl Editor {
     fn send(&mut self, method: &str, params: Value) -> u64 {
         let id = self.methods.len() as u64;
         self.methods.insert(id, method.to_owned());
-        let line = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        let mut line = json!({"jsonrpc": "2.0", "id": id, "method": method});
+        line["params"] = params;
         self.running.send(&format!("{line}\n"));
         id
     }
 
     fn notify(&mut self, method: &str, params: Value) {
-        let line = json!({"jsonrpc": "2.0", "method": method, "params": params});
+        let mut line = json!({"jsonrpc": "2.0", "method": method});
+        line["params"] = params;
         self.running.send(&format!("{line}\n"));
     }
 
@@ -113,8 +115,8 @@ impl Editor {
     }
 
     fn answer(&mut self, request: &Value, outcome: Value) {
-        let result = json!({"outcome": outcome});
-        let line = json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
+        let mut line = json!({"jsonrpc": "2.0", "id": request["id"], "result": {}});
+        line["result"]["outcome"] = outcome;
         self.running.send(&format!("{line}\n"));
     }
 

@@ -2,7 +2,7 @@
 //! (`.ci/run` installs them), and are skipped loudly elsewhere.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -52,7 +52,7 @@ fn reply(messages: &Value) -> Reply {
 
 fn drive(program: &str, script: &str, steps: usize) {
     let Some((mut program, clients)) = installed(program) else { return };
-    if script.ends_with(".sh") {
+    if Path::new(script).extension().is_some_and(|it| it == "sh") {
         program = PathBuf::from("/bin/bash");
     }
     let server = ModelServer::respond_with(|request| reply(&request.body["messages"]));

@@ -192,7 +192,7 @@ fn mcp_servers_are_given_for_one_run() {
     let project = project_with(&server);
     project.file("server.py", SERVER);
     let servers = json!({"mcpServers": {"given": {"command": "python3", "args": ["server.py"]}}});
-    project.file("servers.json", &servers.to_string());
+    project.file("servers.json", servers.to_string());
     for config in ["servers.json", &servers.to_string()] {
         let list = project.brynhild(&["mcp", "list", "--json", "--mcp-config", config]).json();
         assert_eq!(list["servers"][0]["name"], "given", "{list}");
