@@ -226,15 +226,10 @@ fn exit_codes_equal_the_enum() {
 /// Finds the code of a variant in the function `code`.
 fn code_lines(source: &str) -> impl Fn(&str) -> Option<u8> {
     move |name| {
-        let names = |line: &&str| {
-            line.split("=>")
-                .next()
-                .unwrap()
-                .split('|')
-                .any(|it| it.trim() == format!("Self::{name}"))
-        };
-        let line = source.lines().find(names)?;
-        line.split("=> ").nth(1)?.trim_end_matches(',').parse().ok()
+        let mut arms = source.lines().filter_map(|line| line.split_once("=>"));
+        let is_named = |left: &str| left.split('|').any(|it| it.trim() == format!("Self::{name}"));
+        let (_, code) = arms.find(|(left, _)| is_named(left))?;
+        code.trim().trim_end_matches(',').parse().ok()
     }
 }
 
