@@ -161,6 +161,25 @@ fn type_name(schema: &Value) -> String {
 }
 
 #[test]
+fn tool_reference_names_every_argument() {
+    let page = include_str!("../../../../docs/reference/tools.md");
+    let project = project().env("BRAVE_API_KEY", "k");
+    project.config("web: {search: brave}\n");
+    let tools = project.brynhild(&["tools", "list", "--json"]).success().json();
+    let tools = tools.as_array().unwrap();
+    assert!(tools.len() > 10, "{tools:?}");
+    for tool in tools {
+        let name = tool["name"].as_str().unwrap();
+        let row = page.lines().find(|line| line.starts_with(&format!("| `{name}` | ")));
+        let row = row.unwrap_or_else(|| panic!("{name} is not in the table"));
+        let schema = project.brynhild(&["tools", "schema", name]).success().json();
+        for argument in schema["input_schema"]["properties"].as_object().unwrap().keys() {
+            assert!(row.contains(&format!("`{argument}`")), "{name}: `{argument}` is missing");
+        }
+    }
+}
+
+#[test]
 fn command_reference_equals_the_help() {
     let project = project();
     let mut page = String::from(
