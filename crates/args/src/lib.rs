@@ -389,7 +389,8 @@ impl Cli {
         let mut command = Self::command();
         let is_known = topic.is_empty() || topic.starts_with('-');
         if !is_known && command.find_subcommand(&topic).is_none() {
-            let text = format!("`{topic}` is no command and no guide; `brynhild help` lists both");
+            let text =
+                format!("there is no command or guide `{topic}`; `brynhild help` lists both");
             return Err(command.error(ErrorKind::InvalidSubcommand, text));
         }
         words.push("--help".into());

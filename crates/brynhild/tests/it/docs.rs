@@ -131,7 +131,7 @@ fn every_guide_is_a_topic_of_help() {
 fn unknown_help_topic_is_misuse() {
     let run = crate::project().brynhild(&["help", "sandbx"]);
     assert_eq!(run.code(2).stdout, "");
-    assert!(run.stderr.contains("`sandbx` is no command and no guide"), "{run}");
+    assert!(run.stderr.contains("no command or guide `sandbx`"), "{run}");
 }
 
 /// The words of a page without its `console` blocks, which tests write, and without comments.
