@@ -196,8 +196,9 @@ fn documented_servers_have_the_tested_versions() {
             count += 1;
         }
         // A package runner fetches its package, so it needs the network.
-        for line in page.lines().filter(|line| line.starts_with("brynhild mcp add ")) {
-            let fetches = ["-- uvx", "-- npx"].iter().any(|it| line.contains(it));
+        for line in page.lines().filter(|line| line.contains("brynhild mcp add ")) {
+            let is_runner = ["-- uvx ", "-- npx "].iter().any(|it| line.contains(it));
+            let fetches = is_runner && line.contains('@');
             assert!(!fetches || line.contains("--allow-network"), "{}: {line}", path.display());
         }
     }
