@@ -1,7 +1,9 @@
 //! The command line as types. Parsing does nothing but parse; `commands` in the binary acts on it.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use contract::policy::Mode;
 
@@ -370,6 +372,29 @@ impl Cli {
         command.build();
         hide_shared(&mut command);
         command
+    }
+
+    /// Rewrites `help COMMAND` to `COMMAND --help`.
+    ///
+    /// # Errors
+    ///
+    /// There is no such command.
+    pub fn rewrite_help(words: &mut Vec<OsString>) -> Result<(), clap::Error> {
+        if words.get(1).is_none_or(|word| word != "help") {
+            return Ok(());
+        }
+        words.remove(1);
+        let topic = words.get(1).map(|word| word.to_string_lossy().into_owned());
+        let topic = topic.unwrap_or_default();
+        let mut command = Self::command();
+        let is_known = topic.is_empty() || topic.starts_with('-');
+        if !is_known && command.find_subcommand(&topic).is_none() {
+            let text =
+                format!("there is no command or guide `{topic}`; `brynhild help` lists both");
+            return Err(command.error(ErrorKind::InvalidSubcommand, text));
+        }
+        words.push("--help".into());
+        Ok(())
     }
 }
 

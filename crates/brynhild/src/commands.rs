@@ -42,7 +42,7 @@ use args::{
     OutputFormat, PluginCommand, RunArgs, RunAudit, RunFormat, SandboxCommand, ToolsCommand,
 };
 use clap::CommandFactory;
-use contract::text::{closest, visible};
+use contract::text::{closest, head, visible};
 use serde_json::{Value, json};
 
 use crate::assemble::assembly::Assembly;
@@ -384,6 +384,15 @@ fn asynchronously<T>(work: impl Future<Output = Result<T, Problem>>) -> Result<T
     // A blocked thread (a search on a slow disk) must not hold up the exit.
     runtime.shutdown_background();
     outcome
+}
+
+/// The beginning of a line, cut between words.
+fn shortened(line: &str, limit: usize) -> String {
+    let cut = head(line, limit);
+    if cut.len() == line.len() {
+        return line.to_owned();
+    }
+    format!("{}…", cut.rsplit_once(' ').map_or(cut, |(words, _)| words))
 }
 
 fn text<'a>(row: &'a Value, key: &str) -> &'a str {

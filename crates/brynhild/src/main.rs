@@ -49,10 +49,7 @@ fn main() -> ExitCode {
 
 /// Parses the command line. `help COMMAND` is `COMMAND --help`, unless it is the topic of a guide.
 fn parse(mut words: Vec<OsString>) -> Result<Cli, clap::Error> {
-    if words.get(1).is_some_and(|word| word == "help") {
-        words.remove(1);
-        words.push("--help".into());
-    }
+    Cli::rewrite_help(&mut words)?;
     Cli::try_parse_from(&words).or_else(|error| match error.kind() {
         // The full help takes longer to build, so only a request for it pays.
         ErrorKind::DisplayHelp => {

@@ -137,6 +137,10 @@ fn record(lock: &mut Lock, config_dir: &Path, source: Source, staged: &Staged) -
 pub async fn install_frozen<H: Host>(host: &H) -> Result<(), H::Error> {
     let config_dir = host.config_dir();
     let lock = Lock::read(config_dir)?;
+    if lock.plugins.is_empty() {
+        let text = format!("{} is missing or empty", config_dir.join("plugins.lock").display());
+        return Err(H::Error::misuse(text).hint("copy the lock file to this path".to_owned()));
+    }
     for (name, locked) in &lock.plugins {
         if let Source::Pip(_) = &locked.source {
             packages::install_frozen(host, name, locked).await?;

@@ -133,7 +133,12 @@ pub fn choose_model(
     models: &[String],
     default: &str,
 ) -> io::Result<Option<String>> {
-    let mut text = String::from("\nChoose a model:\n\n");
+    let beginning = if models.is_empty() {
+        "\nNo models are listed. Type the name of one, or press Enter.\n"
+    } else {
+        "\nChoose a model:\n\n"
+    };
+    let mut text = beginning.to_owned();
     let listed = &models[..models.len().min(LISTED_MODELS)];
     for (number, model) in (1..).zip(listed) {
         let _ = writeln!(text, "  {number:>2}  {}", visible(model));

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 
 use args::{CommandCommand, ProfileCommand, RulesCommand, SkillCommand};
 use contract::skill::Skill;
-use contract::text::head;
 use serde_json::{Value, json};
 
 use super::plugin::in_plugins;
-use super::{print_problems, text};
+use super::{print_problems, shortened, text};
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp;
@@ -52,7 +51,7 @@ fn list_skills(assembly: &Assembly) -> Outcome {
     let root = root.display().to_string();
     let data = json!({"project_root": root, "skill_count": rows.len(), "skills": rows});
     let row = |skill: &Skill| {
-        [&skill.name, &skill.source, head(&skill.description, 80)].map(str::to_owned)
+        [&skill.name, &skill.source, &*shortened(&skill.description, 80)].map(str::to_owned)
     };
     assembly.report(&data, table(skills.iter().map(row)))
 }
@@ -127,7 +126,7 @@ fn list_commands(assembly: &Assembly) -> Outcome {
     let cells = |row: &Value| {
         let typed = row["typed"].as_str().and_then(|typed| typed.strip_prefix('/'));
         let typed = format!("/{} {}", typed.unwrap_or(text(row, "name")), text(row, "args"));
-        [typed.trim_end(), text(row, "source"), head(text(row, "description"), 70)]
+        [typed.trim_end(), text(row, "source"), &*shortened(text(row, "description"), 70)]
             .map(str::to_owned)
     };
     let words = table(rows.iter().map(cells));
@@ -170,13 +169,10 @@ pub(crate) fn rules(assembly: &Assembly, command: &RulesCommand) -> Outcome {
         RulesCommand::Show => assembly.report(&data, plugins::rules::prompt_block(&rules)),
         RulesCommand::List => {
             let row = |rule: &plugins::rules::RuleFile| {
-                let lines = format!("{} lines", rule.text.lines().count());
+                let count = rule.text.lines().count();
+                let lines = format!("{count} line{}", if count == 1 { "" } else { "s" });
                 let first = rule.text.lines().find(|line| !line.trim().is_empty());
-                [
-                    rule.path.display().to_string(),
-                    lines,
-                    head(first.unwrap_or_default(), 60).to_owned(),
-                ]
+                [rule.path.display().to_string(), lines, shortened(first.unwrap_or_default(), 60)]
             };
             assembly.report(&data, table(rules.iter().map(row)))
         }
@@ -223,7 +219,7 @@ pub(crate) fn agents(assembly: &Assembly) -> Outcome {
     }
     let row = |agent: &Agent| {
         let about = agent.description.split_whitespace().collect::<Vec<_>>().join(" ");
-        let mut about = head(&about, 80).to_owned();
+        let mut about = shortened(&about, 80);
         if let Kind::File(file) = &agent.kind
             && !file.ignored.is_empty()
         {

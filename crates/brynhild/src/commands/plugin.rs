@@ -12,7 +12,6 @@ mod testing;
 use std::path::{Path, PathBuf};
 
 use args::{Global, MarketplaceCommand, PluginCommand};
-use contract::text::head;
 use host::KitHost;
 use plugin_kit::host::Host as _;
 use plugin_kit::install;
@@ -24,7 +23,7 @@ use plugins::state;
 use serde_json::{Map, Value, json};
 use tools::tool_search;
 
-use super::{grant, print_problems, role, text};
+use super::{grant, print_problems, role, shortened, text};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp;
 use crate::assemble::plugin_env;
@@ -133,7 +132,7 @@ fn list(assembly: &Assembly, foreign: &[Listed]) -> Outcome {
             about = row["report"][0].as_str().unwrap_or_default();
         }
         let system = if dialect.is_empty() { "brynhild" } else { dialect };
-        [text(row, "name"), text(row, "version"), state, system, place, head(about, 70)]
+        [text(row, "name"), text(row, "version"), state, system, place, &*shortened(about, 70)]
             .map(str::to_owned)
     };
     let titles = ["NAME", "VERSION", "STATE", "SYSTEM", "FOUND IN", "DESCRIPTION"];

@@ -9,7 +9,6 @@ use contract::event::Input;
 use contract::id::{CallId, SessionId};
 use contract::message::ToolCall;
 use contract::policy::Mode;
-use contract::text::head;
 use contract::tool::{BUILTIN, ToolSpec};
 use line_ui::stream_json::StreamJson;
 use line_ui::verdict::{CallResult, Verdict};
@@ -17,7 +16,7 @@ use serde_json::{Value, json};
 use sessions::tool_statistics::{Metrics, ToolStatistics};
 use sessions::unsaved::Unsaved;
 
-use super::json_input;
+use super::{json_input, shortened};
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
@@ -55,7 +54,7 @@ async fn list(assembly: &Assembly, whole: bool) -> Outcome {
             "source": spec.source,
         }));
         let first = spec.description.lines().next().unwrap_or_default();
-        let description = if whole { spec.description.clone() } else { shortened(first) };
+        let description = if whole { spec.description.clone() } else { shortened(first, 70) };
         let is_free = spec.source == BUILTIN && assembly.mode() == Mode::Normal;
         let mut asks = spec.requires_permission && !is_free && !assemble::asks_nothing(assembly);
         if let Some(tool) = registry.get(&spec.name).filter(|_| !asks && !assembly.wants_json()) {
@@ -75,16 +74,6 @@ async fn list(assembly: &Assembly, whole: bool) -> Outcome {
         )
     };
     assembly.report(&data, rows.into_iter().map(entry).collect::<Vec<_>>().join("\n"))
-}
-
-/// The beginning of a line, cut between words.
-fn shortened(line: &str) -> String {
-    const WIDTH: usize = 70;
-    let cut = head(line, WIDTH);
-    if cut.len() == line.len() {
-        return line.to_owned();
-    }
-    format!("{}…", cut.rsplit_once(' ').map_or(cut, |(words, _)| words))
 }
 
 pub(super) fn call(name: &str, args: Value) -> ToolCall {

@@ -96,3 +96,23 @@ fn failed_model_switch_keeps_the_conversation() {
     assert!(run.code(2).stdout.contains("second"), "{run}");
     assert!(run.stderr.contains("nowhere.yaml"), "{run}");
 }
+
+#[test]
+fn agent_plays_the_scenario_from_its_first_turn() {
+    let project = project();
+    project.file(
+        "play.yaml",
+        "turns:\n  - tool_calls: [{name: Task, input: {description: Look, prompt: Look around, \
+         subagent_type: general-purpose}}]\n  - text: Seen.\n",
+    );
+    let run =
+        project.brynhild(&["--provider", "script", "--model", "play.yaml", "-p", "go", "--json"]);
+    let answer = run.success().json();
+    assert_eq!(answer["response"], "Seen.");
+    // The agent calls `Task` too, which it does not have, and then gives the second reply.
+    let results = answer["tool_results"].as_array().unwrap();
+    assert!(
+        results.iter().any(|it| it["output"].as_str().is_some_and(|it| it.contains("Seen."))),
+        "{run}"
+    );
+}

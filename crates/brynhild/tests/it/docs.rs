@@ -113,6 +113,99 @@ fn help_prints_every_listed_guide() {
 }
 
 #[test]
+fn every_guide_is_a_topic_of_help() {
+    let project = crate::project();
+    let help = project.brynhild(&["--help"]);
+    let (_, topics) = help.stdout.rsplit_once("prints a guide:").unwrap();
+    let run = |topic: &str| project.brynhild(&["help", topic]).success().stdout.clone();
+    let titles: Vec<String> =
+        topics.split_whitespace().map(|it| run(it).lines().next().unwrap().to_owned()).collect();
+    for entry in fs::read_dir(repository().join("docs/guides")).unwrap().map(Result::unwrap) {
+        let page = fs::read_to_string(entry.path()).unwrap();
+        let title = page.lines().next().unwrap();
+        assert!(titles.iter().any(|it| it == title), "{title} is not a topic of `brynhild help`");
+    }
+}
+
+#[test]
+fn unknown_help_topic_is_misuse() {
+    let run = crate::project().brynhild(&["help", "sandbx"]);
+    assert_eq!(run.code(2).stdout, "");
+    assert!(run.stderr.contains("no command or guide `sandbx`"), "{run}");
+}
+
+/// The words of a page without its `console` blocks, which tests write, and without comments.
+fn written_words(page: &str) -> usize {
+    let (mut count, mut skipped) = (0, false);
+    for line in page.lines() {
+        let is_end = skipped && (line == "```" || line.ends_with("-->"));
+        skipped |= line == "```console" || line.starts_with("<!--");
+        if !skipped {
+            count += line.split_whitespace().count();
+        }
+        skipped &= !is_end && !(line.starts_with("<!--") && line.ends_with("-->"));
+    }
+    count
+}
+
+#[test]
+fn handwritten_pages_stay_short() {
+    // Most of each is generated.
+    let generated = [
+        "cli",
+        "config",
+        "events",
+        "exit-codes",
+        "files",
+        "hooks",
+        "inputs",
+        "manifest",
+        "plugin-systems",
+        "python-api",
+    ];
+    let (mut for_users, mut internal) = (0, 0);
+    for path in pages().iter().filter(|path| path.starts_with(repository().join("docs"))) {
+        let page = fs::read_to_string(path).unwrap();
+        let is_in = |name: &str| path.parent().unwrap().ends_with(name);
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        if is_in("internals") {
+            internal += page.split_whitespace().count();
+        } else if !(is_in("reference") && generated.contains(&name)) {
+            for_users += written_words(&page);
+        }
+    }
+    assert!(for_users <= 25_000, "{for_users} words for users");
+    assert!(internal <= 12_000, "{internal} words about internals");
+}
+
+#[test]
+fn documented_servers_have_the_tested_versions() {
+    let checks = fs::read_to_string(repository().join(".ci/run")).unwrap();
+    let package = regex::Regex::new(r"(mcp-server-\w+|server-filesystem)(?:@|==)([0-9.]+[0-9])");
+    let package = package.unwrap();
+    let mut count = 0;
+    for path in pages() {
+        let page = fs::read_to_string(&path).unwrap();
+        for (shown, [name, version]) in package.captures_iter(&page).map(|it| it.extract()) {
+            if version == "1.2.3" {
+                continue; // the form of a version, in a message
+            }
+            let is_tested =
+                ["==", "@"].iter().any(|sign| checks.contains(&format!("{name}{sign}{version}")));
+            assert!(is_tested, "{}: .ci/run does not install {shown}", path.display());
+            count += 1;
+        }
+        // A package runner fetches its package, so it needs the network.
+        for line in page.lines().filter(|line| line.contains("brynhild mcp add ")) {
+            let is_runner = ["-- uvx ", "-- npx "].iter().any(|it| line.contains(it));
+            let fetches = is_runner && line.contains('@');
+            assert!(!fetches || line.contains("--allow-network"), "{}: {line}", path.display());
+        }
+    }
+    assert!(count >= 4, "{count}");
+}
+
+#[test]
 fn architecture_page_names_every_crate() {
     let page = fs::read_to_string(repository().join("ARCHITECTURE.md")).unwrap();
     for entry in fs::read_dir(repository().join("crates")).unwrap().map(Result::unwrap) {

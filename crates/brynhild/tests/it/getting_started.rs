@@ -45,6 +45,20 @@ fn first_start_leads_to_an_answer_in_five_keys() {
 }
 
 #[test]
+fn empty_model_list_asks_for_a_name() {
+    let server = ModelServer::start([]).models_reply(Reply::bytes("{\"data\": []}"));
+    let project = keyless(&server);
+    let terminal = project.terminal(&["login"], SIZE);
+    terminal.wait_for("d or q:");
+    terminal.send("1\r");
+    terminal.wait_for("Paste the API key of lab");
+    terminal.send(KEY);
+    terminal.send("\r");
+    let screen = terminal.wait_for("Number or name [test-model]:");
+    assert!(screen.contains("No models are listed. Type the name of one"), "{screen}");
+}
+
+#[test]
 fn local_server_is_used_in_an_empty_home() {
     let server = ModelServer::start([Reply::text("Hello.")]).models(["small", "large"]);
     let project = project().env("OLLAMA_HOST", server.url());

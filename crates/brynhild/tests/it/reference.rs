@@ -161,6 +161,25 @@ fn type_name(schema: &Value) -> String {
 }
 
 #[test]
+fn tool_reference_names_every_argument() {
+    let page = include_str!("../../../../docs/reference/tools.md");
+    let project = project().env("BRAVE_API_KEY", "k");
+    project.config("web: {search: brave}\n");
+    let tools = project.brynhild(&["tools", "list", "--json"]).success().json();
+    let tools = tools.as_array().unwrap();
+    assert!(tools.len() > 10, "{tools:?}");
+    for tool in tools {
+        let name = tool["name"].as_str().unwrap();
+        let row = page.lines().find(|line| line.starts_with(&format!("| `{name}` | ")));
+        let row = row.unwrap_or_else(|| panic!("{name} is not in the table"));
+        let schema = project.brynhild(&["tools", "schema", name]).success().json();
+        for argument in schema["input_schema"]["properties"].as_object().unwrap().keys() {
+            assert!(row.contains(&format!("`{argument}`")), "{name}: `{argument}` is missing");
+        }
+    }
+}
+
+#[test]
 fn command_reference_equals_the_help() {
     let project = project();
     let mut page = String::from(
@@ -226,15 +245,10 @@ fn exit_codes_equal_the_enum() {
 /// Finds the code of a variant in the function `code`.
 fn code_lines(source: &str) -> impl Fn(&str) -> Option<u8> {
     move |name| {
-        let names = |line: &&str| {
-            line.split("=>")
-                .next()
-                .unwrap()
-                .split('|')
-                .any(|it| it.trim() == format!("Self::{name}"))
-        };
-        let line = source.lines().find(names)?;
-        line.split("=> ").nth(1)?.trim_end_matches(',').parse().ok()
+        let mut arms = source.lines().filter_map(|line| line.split_once("=>"));
+        let is_named = |left: &str| left.split('|').any(|it| it.trim() == format!("Self::{name}"));
+        let (_, code) = arms.find(|(left, _)| is_named(left))?;
+        code.trim().trim_end_matches(',').parse().ok()
     }
 }
 

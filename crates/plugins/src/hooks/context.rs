@@ -12,6 +12,24 @@ use serde_json::{Map, Value, json};
 use super::event::Event;
 use super::moment::Occurrence;
 
+/// Environment variables of a hook, after `BRYNHILD_`, and the fields that they repeat.
+pub(crate) const VARIABLES: [(&str, &str); 14] = [
+    ("EVENT", "event"),
+    ("SESSION_ID", "session_id"),
+    ("CWD", "cwd"),
+    ("AGENT", "agent"),
+    ("PLUGIN_NAME", "plugin_name"),
+    ("PLUGIN_PATH", "plugin_path"),
+    ("TOOL_NAME", "tool"),
+    ("TOOL_INPUT", "tool_input"),
+    ("TOOL_OUTPUT", "tool_result/output"),
+    ("TOOL_SUCCESS", "tool_result/success"),
+    ("MESSAGE", "message"),
+    ("RESPONSE", "response"),
+    ("ERROR", "error"),
+    ("ERROR_TYPE", "error_type"),
+];
+
 /// Bytes of one variable. A system lets none be longer than 128 kB.
 const VARIABLE_LIMIT: usize = 100_000;
 
@@ -105,27 +123,11 @@ impl Context {
     }
 
     pub(crate) fn variables(&self) -> BTreeMap<String, String> {
-        const NAMES: [(&str, &str); 14] = [
-            ("EVENT", "event"),
-            ("SESSION_ID", "session_id"),
-            ("CWD", "cwd"),
-            ("AGENT", "agent"),
-            ("PLUGIN_NAME", "plugin_name"),
-            ("PLUGIN_PATH", "plugin_path"),
-            ("TOOL_NAME", "tool"),
-            ("TOOL_INPUT", "tool_input"),
-            ("TOOL_OUTPUT", "tool_result/output"),
-            ("TOOL_SUCCESS", "tool_result/success"),
-            ("MESSAGE", "message"),
-            ("RESPONSE", "response"),
-            ("ERROR", "error"),
-            ("ERROR_TYPE", "error_type"),
-        ];
         let value = |path: &str| match path.split_once('/') {
             Some((outer, inner)) => self.fields.get(outer)?.get(inner),
             None => self.fields.get(path),
         };
-        NAMES
+        VARIABLES
             .iter()
             .filter_map(|(name, path)| {
                 let text = match value(path)? {

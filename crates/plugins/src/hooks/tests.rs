@@ -335,3 +335,13 @@ fn reference_lists_every_event() {
     writeln!(text, "\nEvery event has these fields, as far as they apply: {shared}.").unwrap();
     crate::tests::fixture::check_reference("hooks.md", "events", &text);
 }
+
+#[test]
+fn reference_lists_every_variable() {
+    use std::fmt::Write as _;
+    let mut text = String::from("| variable | field |\n|---|---|\n");
+    for (variable, field) in super::context::VARIABLES {
+        writeln!(text, "| `BRYNHILD_{variable}` | `{}` |", field.replace('/', ".")).unwrap();
+    }
+    crate::tests::fixture::check_reference("hooks.md", "variables", &text);
+}

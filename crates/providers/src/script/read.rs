@@ -84,7 +84,7 @@ pub(super) fn suggestion(word: &str, known: &[&str]) -> String {
 fn unreadable(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::NotFound => {
-            String::from("there is no such file; give the path of a scenario, such as `play.yaml`")
+            String::from("there is no such file; name a scenario, such as `--model play.yaml`")
         }
         std::io::ErrorKind::InvalidData => {
             String::from("the file is not UTF-8 text; save it as UTF-8")

@@ -60,12 +60,13 @@ fn plugin_is_confined_like_a_command() {
     let body = "touch here 2>/dev/null && echo workspace; cat \"$HOME/diary\" 2>/dev/null\n\
                 touch .git/config 2>/dev/null && echo protected\n\
                 echo kept > \"$BRYNHILD_PLUGIN_DATA/note\" && echo data\n\
+                test -r /etc/passwd && echo system\n\
                 touch \"$(dirname \"$0\")/mine\" 2>/dev/null && echo directory\n\
                 [ \"$(ls /sys/class/net 2>/dev/null | grep -cv '^lo$')\" = 0 ] || grep -c : /proc/net/dev";
     plugin(&project, "nosy", &schema("nosy"), body);
     let run = exec(&project, "nosy", &json!({}));
     let lines: Vec<&str> = run.stdout.split_whitespace().collect();
-    assert_eq!(lines[..2], ["workspace", "data"], "{run}");
+    assert_eq!(lines[..3], ["workspace", "data", "system"], "{run}");
     assert!(!run.stdout.contains("protected") && !run.stdout.contains("diary"), "{run}");
     assert!(project.path().join("here").exists());
 }

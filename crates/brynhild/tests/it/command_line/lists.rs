@@ -49,6 +49,9 @@ fn rules_are_listed_with_their_first_lines() {
     project.file("AGENTS.md", "# Working here\n\nBe kind.\n");
     let list = run(&project, "rules list");
     assert!(list.success().stdout.contains("AGENTS.md  3 lines  # Working here"), "{list}");
+    project.file("AGENTS.md", "# Working here\n");
+    let list = run(&project, "rules list");
+    assert!(list.success().stdout.contains("AGENTS.md  1 line  # Working here"), "{list}");
 }
 
 #[test]
@@ -62,5 +65,15 @@ fn tool_descriptions_are_cut_between_words_or_whole() {
     for tool in tools.as_array().unwrap() {
         let last = tool["description"].as_str().unwrap().lines().last().unwrap();
         assert!(whole.success().stdout.contains(last), "{last}: {whole}");
+    }
+}
+
+#[test]
+fn cut_descriptions_end_with_an_ellipsis() {
+    let project = project();
+    for (list, beginning) in [("skill list", "commit-helper"), ("agents list", "general-purpose")] {
+        let list = run(&project, list);
+        let line = list.success().stdout.lines().find(|line| line.starts_with(beginning));
+        assert!(line.is_some_and(|line| line.ends_with('…')), "{list}");
     }
 }

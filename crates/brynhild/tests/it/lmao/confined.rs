@@ -59,14 +59,15 @@ fn plugin_sees_no_secrets_and_no_network() {
     fs::write(project.home().join("secret"), "hush").unwrap();
     let secret = project.home().join("secret").display().to_string();
     let body = format!(
-        "import socket\nfound = [os.environ.get('MY_TOKEN'), os.path.exists({secret:?})]\ntry:\n    \
+        "import socket\nfound = [os.environ.get('MY_TOKEN'), os.path.exists({secret:?}), \
+         os.access('/etc/passwd', os.R_OK)]\ntry:\n    \
          socket.create_connection(('127.0.0.1', 9), 1)\nexcept OSError as error:\n    \
          found.append(type(error).__name__)\nreturn json.dumps({{'success': True, 'data': found}})"
     );
     plugin(&project, "spy", &manifest("spy"), &body);
     let run = exec(&project, "spy", &json!({}), &[]);
     let said: Value = serde_json::from_str(&run.success().stdout).unwrap();
-    assert_eq!((&said["data"][0], &said["data"][1]), (&Value::Null, &json!(false)), "{run}");
+    assert_eq!(said["data"].as_array().unwrap()[..3], [Value::Null, json!(false), json!(true)]);
 }
 
 #[test]

@@ -84,6 +84,13 @@ fn frozen_install_restores_and_compares() {
 }
 
 #[test]
+fn frozen_install_without_a_lock_file_is_misuse() {
+    let run = run(&project(), &["install", "--frozen"]);
+    assert!(run.code(2).stderr.contains("plugins.lock is missing or empty"), "{run}");
+    assert!(run.stderr.contains("copy the lock file"), "{run}");
+}
+
+#[test]
 fn lock_covers_the_tools_of_servers() {
     let project = project();
     run(&project, &["new", "greeter", "--kind", "mcp"]).success();
