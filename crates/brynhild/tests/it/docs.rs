@@ -143,7 +143,7 @@ fn written_words(page: &str) -> usize {
         if !skipped {
             count += line.split_whitespace().count();
         }
-        skipped &= !is_end && !(line.starts_with("<!--") && line.ends_with("-->"));
+        skipped &= !(is_end || line.starts_with("<!--") && line.ends_with("-->"));
     }
     count
 }
