@@ -20,6 +20,7 @@ mod python_text;
 pub mod remote;
 pub mod role;
 mod routing;
+pub mod session_hooks;
 pub mod skill;
 pub mod store;
 pub mod task;

@@ -33,6 +33,7 @@ use initrunner::memory::MemoryStore;
 use initrunner::role::{
     self, Finding, Guardrails, ModelSettings, Reading, Role, Severity, ToolEntry,
 };
+use initrunner::session_hooks::{EndSpawned, PromptRecorder};
 use initrunner::skill::{self, RoleSkill};
 use initrunner::task::RunScope;
 use initrunner::variables;
@@ -49,7 +50,6 @@ use answer::AnswerCheck;
 use content::ContentGuard;
 use python::{Depth, Loaded};
 use reach::came_with_project;
-use stores::PromptRecorder;
 use tools::Brought;
 
 /// A role that was read and whose variables have values.
@@ -524,7 +524,7 @@ impl OpenRole {
 
     pub(crate) fn hooks(&self) -> Vec<Arc<dyn Hook>> {
         let recorder = self.memory.iter().map(|it| Arc::new(PromptRecorder(Arc::clone(it))) as _);
-        let ends = Arc::new(spawn::EndSpawned(self.run.clone()));
+        let ends = Arc::new(EndSpawned(self.run.clone()));
         let own =
             [Arc::clone(&self.guards) as Arc<dyn Hook>, Arc::clone(&self.answer_check) as _, ends];
         let content = self.content.iter().map(|it| Arc::clone(it) as _);

@@ -4,9 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use args::RunAudit;
-use async_trait::async_trait;
 use audit::runs::{AuditStore, AuditedRuns, RunSource, Scrub};
-use contract::hook::{Hook, HookContext, HookError, HookReply, Moment, WordsVerdict};
 use contract::id::SessionId;
 use contract::log::Log;
 use initrunner::content_filter::ContentFilter;
@@ -150,30 +148,5 @@ pub(crate) async fn end_session(
     let Some(memory) = open_memory(assembly, role) else { return };
     if let Err(problem) = consolidate(assembly, answering, &memory).await {
         output::warning(&format!("the role's memory was not consolidated: {}", problem.message()));
-    }
-}
-
-/// Saves the prompts of a session, by which a resumed one recalls memories.
-pub(super) struct PromptRecorder(pub(super) Arc<MemoryStore>);
-
-#[async_trait]
-impl Hook for PromptRecorder {
-    fn name(&self) -> &'static str {
-        "the role's memory"
-    }
-
-    fn wants(&self, moment: Moment) -> bool {
-        moment == Moment::BeforePrompt
-    }
-
-    async fn before_prompt(
-        &self,
-        context: &HookContext,
-        prompt: &str,
-    ) -> Result<HookReply<WordsVerdict>, HookError> {
-        if context.within.is_none() {
-            self.0.save_prompt(context.session.as_str(), prompt).map_err(HookError)?;
-        }
-        Ok(WordsVerdict::Keep.into())
     }
 }
