@@ -9,6 +9,7 @@ mod composed_run;
 pub mod content_filter;
 pub mod documents;
 pub mod embeddings;
+mod endpoint;
 pub mod evals;
 pub mod final_result;
 mod flow;

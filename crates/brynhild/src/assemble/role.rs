@@ -469,6 +469,7 @@ async fn opened(
     let activate = (!found.is_empty())
         .then(|| Arc::new(ActivateSkill::new(found.clone(), tools::source(role))) as Arc<dyn Tool>);
     let memory = stores::open_memory(assembly, role);
+    memory.iter().for_each(|memory| documents::set_embedder(assembly, role, memory));
     let remember = memory
         .iter()
         .flat_map(|memory| builtin::memory_tools(memory, &tools::tool_host(assembly, role, run)));
@@ -483,7 +484,9 @@ async fn opened(
         skill::prompt_block(&chosen.skills),
         auto_skill::prompt_block(&found),
     ];
-    parts.extend(memory.iter().flat_map(|memory| stores::memory_blocks(assembly, memory)));
+    if let Some(memory) = &memory {
+        parts.extend(stores::memory_blocks(assembly, memory).await);
+    }
     if let Some(schema) = &chosen.output {
         tools.push(Arc::new(FinalResult::new(schema)));
         parts.push(format!(

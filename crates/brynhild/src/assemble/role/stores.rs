@@ -97,14 +97,17 @@ pub(crate) fn scrub(assembly: &Assembly) -> Scrub {
 }
 
 /// The parts of the system prompt that come from a memory.
-pub(super) fn memory_blocks(run: &RunContext, memory: &MemoryStore) -> [String; 2] {
+pub(super) async fn memory_blocks(run: &RunContext, memory: &MemoryStore) -> [String; 2] {
     let global = &run.global;
     let named = global.resume.clone().filter(|id| id != "last");
-    let recalled = if global.continue_last || global.resume.is_some() {
-        let session = named.map_or_else(|| memory.latest_session(), |id| Ok(Some(id)));
-        session.and_then(|it| it.map_or(Ok(String::new()), |id| memory.recalled_block(&id)))
-    } else {
-        Ok(String::new())
+    let session = match named {
+        None if global.continue_last || global.resume.is_some() => memory.latest_session(),
+        named => Ok(named),
+    };
+    let recalled = match session {
+        Ok(Some(id)) => memory.recalled_block(&id).await,
+        Ok(None) => Ok(String::new()),
+        Err(what) => Err(what),
     };
     [memory.procedures_block(), recalled].map(|block| warned("memory", block).unwrap_or_default())
 }

@@ -128,7 +128,7 @@ fn pages_are_fetched_and_read_again_if_they_changed() {
 }
 
 /// Answers requests for embeddings: a text has a one for each of two words that it has.
-fn embeddings(seen: &Seen) -> Answer {
+pub(super) fn embeddings(seen: &Seen) -> Answer {
     let request: Value = serde_json::from_str(seen.body()).unwrap();
     let vector = |text: &Value| {
         let has = |word| f64::from(u8::from(text.as_str().unwrap().contains(word)));
