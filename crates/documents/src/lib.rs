@@ -1,7 +1,8 @@
-//! The text of documents in binary formats. Reads bytes alone: no file, no network.
+//! The text of documents in binary formats, and tables in CSV files. Reads bytes alone: no file, no network.
 
 mod office;
 mod pdf;
+pub mod table;
 
 /// The text of a document, by the extension of its file. None if the format is not known; an error is
 /// for the user.

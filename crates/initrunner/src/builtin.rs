@@ -43,6 +43,7 @@ use crate::host::{HttpClient, ProcessRunner, UserQuestions};
 use crate::task::RunScope;
 use options::Options;
 
+pub use csv_analysis::TableAnalysis;
 pub use documents::search_documents;
 pub use memory::memory_tools;
 pub use network::Granted;
@@ -66,6 +67,7 @@ pub struct ToolHost {
     pub documents: Option<DocumentPlace>,
     /// Evaluates an expression of Python. An error is for the model.
     pub calculate: fn(&str) -> Result<String, String>,
+    pub analyze_table: TableAnalysis,
 }
 
 impl ToolHost {
