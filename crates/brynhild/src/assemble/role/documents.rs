@@ -18,7 +18,7 @@ use super::stores::{store_home, warned};
 use super::{reach, servers, tools};
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::permissions;
+use crate::assemble::{confinement, permissions};
 use crate::exit::Problem;
 use crate::output;
 
@@ -127,11 +127,20 @@ async fn read_documents(
 ) -> Result<IngestReport, String> {
     let rules = Rules::new(assembly, role)?;
     let directory = role.ingest.as_ref().and_then(|ingest| ingest.directory.as_deref());
+    let root = assembly.root().map_err(|problem| problem.message())?;
+    let reader = ::documents::Reader {
+        program: assembly.environment.executable.clone(),
+        sandbox: confinement::sandbox(assembly).map_err(|problem| problem.message())?,
+        profile: confinement::command_profile(assembly, root),
+    };
+    let reader = &reader;
     let ingestion = Ingestion {
         store: documents,
         role_directory: directory.unwrap_or(role.directory()),
         requests: &Requests(tools::requests(assembly, role)),
-        binary_text: ::documents::text,
+        document_text: &move |extension, bytes| {
+            Box::pin(async move { reader.text(&extension, bytes).await })
+        },
         check_file: &|path| rules.check_file(path),
         check_host: &|host| rules.check_host(host, refresh != Refresh::Stale),
     };
