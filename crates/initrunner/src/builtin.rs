@@ -37,7 +37,7 @@ use ::files::surroundings::Surroundings;
 use contract::tool::{Recovery, Risk, Tool, ToolSpec, Traits};
 use serde_json::{Value, json};
 
-use super::role::ToolEntry;
+use super::role::{ModelSettings, ToolEntry};
 use crate::documents::DocumentPlace;
 use crate::host::{HttpClient, ProcessRunner, UserQuestions};
 use crate::task::RunScope;
@@ -68,6 +68,8 @@ pub struct ToolHost {
     /// Evaluates an expression of Python. An error is for the model.
     pub calculate: fn(&str) -> Result<String, String>,
     pub analyze_table: TableAnalysis,
+    /// The model of the role.
+    pub model: ModelSettings,
 }
 
 impl ToolHost {

@@ -227,5 +227,6 @@ pub(super) fn tool_host(assembly: &Assembly, role: &Role, run: &RunScope) -> Too
         documents: documents::place(assembly, role),
         calculate: ::tools::calculator::calculate,
         analyze_table: ::documents::table::analyze,
+        model: role.model.clone(),
     }
 }

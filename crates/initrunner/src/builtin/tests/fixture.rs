@@ -45,6 +45,7 @@ pub(crate) fn tool_host(directory: &Path) -> ToolHost {
         documents: None,
         calculate: |expression| Ok(expression.to_owned()),
         analyze_table: |tool, _, _, _| Ok(tool.to_owned()),
+        model: crate::role::ModelSettings::default(),
     }
 }
 
