@@ -280,8 +280,9 @@ impl Fields {
         };
         let counted = ["retries", "output_retries", "tool_timeout_seconds"];
         for (key, value) in fields.iter().filter(|(key, _)| !counted.contains(&key.as_str())) {
+            let written = value.to_string();
             let words = match IDLE_EXECUTION.iter().find(|(name, _)| name == key) {
-                Some((_, usual)) if value.to_string() == *usual => continue,
+                Some((_, usual)) if written == *usual => continue,
                 Some(_) => "it is not supported and does nothing here",
                 None => "it is not known and is ignored",
             };

@@ -45,9 +45,9 @@ pub(crate) fn read(value: Option<&Value>, fields: &mut Fields) -> Value {
     let empty = Map::new();
     let tools = security.get("tools").and_then(Value::as_object).unwrap_or(&empty);
     for (key, value) in tools.iter().filter(|(key, _)| !COUNTED.contains(&key.as_str())) {
-        let path = format!("security.tools.{key}");
+        let (path, written) = (format!("security.tools.{key}"), value.to_string());
         match CONFINED.iter().find(|(name, _)| name == key) {
-            Some((_, usual)) if value.to_string() == *usual => {}
+            Some((_, usual)) if written == *usual => {}
             Some(_) => fields.warning(&path, CONFINED_NOTE),
             None if value.as_array().is_some_and(Vec::is_empty) => {}
             None => fields.warning(&path, "it is not supported and does nothing here"),
