@@ -287,6 +287,9 @@ impl Actor {
             return self.renew().await;
         }
         self.begin().await?;
+        if self.parts.renewal.as_ref().is_some_and(|renewal| renewal.is_due()) {
+            self.renew().await?;
+        }
         match self.share {
             Share::Whole => self.hooks.greet(&mut self.journal).await,
             Share::Part => Ok(()),

@@ -58,6 +58,9 @@ impl Parts {
 #[async_trait]
 pub trait Renewal: Send + Sync {
     async fn renew(&self) -> Renewed;
+
+    /// Returns true if something has changed before the first turn.
+    fn is_due(&self) -> bool;
 }
 
 /// The result of a look for changes.

@@ -25,6 +25,9 @@ fn main() -> ExitCode {
         return sandbox::helper_main(&words[2..]);
     }
     sandbox::hide_process();
+    if words.get(1).is_some_and(|word| word == documents::READER_COMMAND) {
+        return documents::reader_main(&words[2..]);
+    }
     line_ui::panics::install_hook();
     if let [_, help, topic] = &words[..]
         && help == "help"

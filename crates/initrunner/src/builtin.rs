@@ -37,12 +37,13 @@ use ::files::surroundings::Surroundings;
 use contract::tool::{Recovery, Risk, Tool, ToolSpec, Traits};
 use serde_json::{Value, json};
 
-use super::role::ToolEntry;
+use super::role::{ModelSettings, ToolEntry};
 use crate::documents::DocumentPlace;
 use crate::host::{HttpClient, ProcessRunner, UserQuestions};
 use crate::task::RunScope;
 use options::Options;
 
+pub use csv_analysis::TableAnalysis;
 pub use documents::search_documents;
 pub use memory::memory_tools;
 pub use network::Granted;
@@ -66,6 +67,9 @@ pub struct ToolHost {
     pub documents: Option<DocumentPlace>,
     /// Evaluates an expression of Python. An error is for the model.
     pub calculate: fn(&str) -> Result<String, String>,
+    pub analyze_table: TableAnalysis,
+    /// The model of the role.
+    pub model: ModelSettings,
 }
 
 impl ToolHost {

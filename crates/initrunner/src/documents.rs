@@ -17,7 +17,7 @@ use crate::role::{IngestSettings, SearchStrategy};
 use crate::store::{self, Store, StoreHome};
 
 pub use ingestion::{IngestReport, Ingestion, Refresh};
-pub use text::BinaryText;
+pub use text::DocumentText;
 
 /// Hits of each kind that a hybrid search merges.
 const FUSED: usize = 50;

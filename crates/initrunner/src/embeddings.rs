@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::HeaderMap;
 use reqwest::{Method, Url};
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::endpoint::Endpoint;
 use crate::host::{Exchange, HttpClient};
 use crate::role::EmbeddingSettings;
 
@@ -16,13 +17,12 @@ const REPLY_BYTES: usize = 32 << 20;
 /// Texts of one request.
 const BATCH: usize = 64;
 
-/// Providers with their addresses, usual models, and environment variables of keys.
-#[rustfmt::skip]
-const PROVIDERS: &[(&str, &str, &str, &str)] = &[
-    ("openai", "https://api.openai.com/v1", "text-embedding-3-small", "OPENAI_API_KEY"),
-    ("anthropic", "https://api.openai.com/v1", "text-embedding-3-small", "OPENAI_API_KEY"),
-    ("google", "https://generativelanguage.googleapis.com/v1beta/openai", "text-embedding-004", "GOOGLE_API_KEY"),
-    ("ollama", "http://localhost:11434/v1", "nomic-embed-text", ""),
+/// The usual model of a provider.
+const USUAL_MODELS: [(&str, &str); 4] = [
+    ("openai", "text-embedding-3-small"),
+    ("anthropic", "text-embedding-3-small"),
+    ("google", "text-embedding-004"),
+    ("ollama", "nomic-embed-text"),
 ];
 
 /// A model that makes vectors of texts.
@@ -51,28 +51,13 @@ impl Embedder {
         requests: Arc<dyn HttpClient>,
     ) -> Result<Self, String> {
         let provider = settings.provider.as_deref().unwrap_or_default();
-        let known = PROVIDERS.iter().find(|(name, ..)| *name == provider);
-        let address = settings.base_url.as_deref().or(known.map(|it| it.1));
-        let address =
-            address.ok_or_else(|| format!("the provider `{provider}` has none; set `base_url`"))?;
-        let url = format!("{}/embeddings", address.trim_end_matches('/'));
-        let url = Url::parse(&url).map_err(|error| format!("`base_url` {address:?}: {error}"))?;
-        let usual_key = known.filter(|_| settings.base_url.is_none()).map_or("", |it| it.3);
-        let variable = settings.api_key_env.as_deref().unwrap_or(usual_key);
-        let mut headers =
-            HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
-        if !variable.is_empty() {
-            let written = format!("${{{variable}}}");
-            let key = requests.expand(&written);
-            if key == written {
-                return Err(format!("{variable} is not set"));
-            }
-            let value = HeaderValue::from_str(&format!("Bearer {key}"));
-            let mut value = value.map_err(|_| format!("{variable} is not a key"))?;
-            value.set_sensitive(true);
-            headers.insert(AUTHORIZATION, value);
-        }
-        let model = settings.model.as_deref().or(known.map(|it| it.2));
+        let Endpoint { url, headers } = Endpoint::new(
+            (provider, settings.base_url.as_deref(), settings.api_key_env.as_deref()),
+            "embeddings",
+            &*requests,
+        )?;
+        let known = USUAL_MODELS.iter().find(|(name, _)| *name == provider).map(|it| it.1);
+        let model = settings.model.as_deref().or(known);
         let model = model.ok_or("`model` is missing")?.to_owned();
         Ok(Self { url, headers, model, requests })
     }

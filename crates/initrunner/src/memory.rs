@@ -1,14 +1,16 @@
 //! The memory of a role: facts, events and procedures that outlive a run, and the prompts of its
-//! sessions. Search is by BM25.
+//! sessions. Search is by BM25, or by vectors if a model makes those.
 
 use std::fmt;
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::embeddings::{self, Embedder};
 use crate::role::MemorySettings;
 use crate::store::{self, Store, StoreHome};
 
@@ -23,8 +25,12 @@ CREATE TABLE IF NOT EXISTS session_prompts (
 CREATE VIRTUAL TABLE IF NOT EXISTS memory_index USING fts5(content, tokenize = 'porter unicode61');
 CREATE TRIGGER IF NOT EXISTS memory_added AFTER INSERT ON memories BEGIN
     INSERT INTO memory_index (rowid, content) VALUES (new.id, new.content); END;
+CREATE TABLE IF NOT EXISTS memory_vectors (
+    id INTEGER PRIMARY KEY, model TEXT NOT NULL, vector BLOB NOT NULL);
 CREATE TRIGGER IF NOT EXISTS memory_removed AFTER DELETE ON memories BEGIN
     DELETE FROM memory_index WHERE rowid = old.id; END;
+CREATE TRIGGER IF NOT EXISTS memory_vector_removed AFTER DELETE ON memories BEGIN
+    DELETE FROM memory_vectors WHERE id = old.id; END;
 ";
 
 const COLUMNS: &str = "m.id, m.content, m.category, m.created_at, m.memory_type, m.metadata_json";
@@ -117,6 +123,8 @@ pub struct MemoryFilter {
 pub struct MemoryStore {
     store: Store,
     settings: MemorySettings,
+    /// Makes vectors, by which is searched then.
+    embedder: OnceLock<Arc<Embedder>>,
 }
 
 impl MemoryStore {
@@ -126,7 +134,14 @@ impl MemoryStore {
     }
 
     fn at(path: &Path, settings: &MemorySettings) -> Result<Self, String> {
-        Ok(Self { store: Store::open(path, SCHEMA)?, settings: settings.clone() })
+        let store = Store::open(path, SCHEMA)?;
+        Ok(Self { store, settings: settings.clone(), embedder: OnceLock::new() })
+    }
+
+    /// Has it search by vectors from now on.
+    pub fn set_embedder(&self, embedder: Arc<Embedder>) {
+        // A second one is like the first.
+        let _ = self.embedder.set(embedder);
     }
 
     /// The most memories of a kind; none if it is disabled.
@@ -164,7 +179,57 @@ impl MemoryStore {
         })
     }
 
-    /// The memories that fit a query best, with scores from 0 to 1.
+    /// The memories that fit a query best, by meaning if there are vectors, with scores from 0 to 1.
+    pub(crate) async fn recall(
+        &self,
+        query: &str,
+        kinds: &[Kind],
+        limit: usize,
+    ) -> Result<Vec<(Memory, f64)>, String> {
+        let Some(embedder) = self.embedder.get() else { return self.search(query, kinds, limit) };
+        self.make_vectors(embedder).await?;
+        let vector = embedder.embed(&[query.to_owned()]).await?.pop().unwrap_or_default();
+        let sql = format!(
+            "SELECT {COLUMNS}, v.vector FROM memories m JOIN memory_vectors v USING (id) \
+             ORDER BY m.id DESC"
+        );
+        let memories: Vec<(Memory, Vec<u8>)> = self.store.with(|connection| {
+            let memory = |row: &Row<'_>| Ok((Memory::from_row(row)?, row.get(6)?));
+            connection.prepare(&sql)?.query_map([], memory)?.collect()
+        })?;
+        let wanted = memories.into_iter().filter(|(memory, _)| kinds.contains(&memory.memory_type));
+        let mut hits: Vec<(Memory, f64)> = wanted
+            .filter_map(|(memory, bytes)| {
+                let score = embeddings::cosine(&vector, &embeddings::from_bytes(&bytes))?;
+                Some((memory, score.max(0.0)))
+            })
+            .collect();
+        hits.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+        hits.truncate(limit);
+        Ok(hits)
+    }
+
+    /// Makes the vectors of memories that have none of this model.
+    async fn make_vectors(&self, embedder: &Embedder) -> Result<(), String> {
+        let sql = "SELECT id, content FROM memories WHERE id NOT IN (SELECT id FROM memory_vectors \
+                   WHERE model = ?)";
+        let open: Vec<(i64, String)> = self.store.with(|connection| {
+            let text = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+            connection.prepare(sql)?.query_map([&embedder.model], text)?.collect()
+        })?;
+        let (ids, texts): (Vec<i64>, Vec<String>) = open.into_iter().unzip();
+        let vectors = embedder.embed(&texts).await?;
+        self.store.with(|connection| {
+            let sql = "INSERT OR REPLACE INTO memory_vectors SELECT id, ?2, ?3 FROM memories \
+                       WHERE id = ?1";
+            ids.iter().zip(&vectors).try_for_each(|(id, vector)| {
+                let bytes = embeddings::to_bytes(vector);
+                connection.execute(sql, params![id, embedder.model, bytes]).map(drop)
+            })
+        })
+    }
+
+    /// The memories that share words with a query, with scores from 0 to 1.
     pub fn search(
         &self,
         query: &str,
@@ -261,7 +326,7 @@ impl MemoryStore {
 
     /// The part of the system prompt of a resumed session about facts and events that fit its last
     /// prompts; empty if there are none.
-    pub fn recalled_block(&self, session: &str) -> Result<String, String> {
+    pub async fn recalled_block(&self, session: &str) -> Result<String, String> {
         let sql =
             "SELECT prompt FROM session_prompts WHERE session_id = ?1 ORDER BY id DESC LIMIT ?2";
         let mut prompts: Vec<String> = self.store.with(|connection| {
@@ -272,7 +337,10 @@ impl MemoryStore {
         })?;
         prompts.reverse();
         let query: String = prompts.join(" ").chars().take(RECALL_CHARS).collect();
-        let hits = self.search(&query, &[Kind::Semantic, Kind::Episodic], MAX_RECALLED)?;
+        if query.is_empty() {
+            return Ok(query);
+        }
+        let hits = self.recall(&query, &[Kind::Semantic, Kind::Episodic], MAX_RECALLED).await?;
         let lines = hits.iter().map(|(hit, _)| format!("- [{}] {}", hit.memory_type, hit.content));
         Ok(block("## Recalled Memories (from previous sessions)", &lines.collect::<Vec<_>>()))
     }
@@ -462,8 +530,8 @@ mod tests {
         assert_eq!(facts[0].0.metadata, Some(json!({"source": "consolidation"})));
     }
 
-    #[test]
-    fn prompts_of_old_sessions_are_forgotten() {
+    #[tokio::test]
+    async fn prompts_of_old_sessions_are_forgotten() {
         let directory = tempfile::tempdir().unwrap();
         let store = store(directory.path());
         store.add(Kind::Semantic, "", "the harbor opens at nine").unwrap();
@@ -471,9 +539,9 @@ mod tests {
             store.save_prompt(&format!("s{number}"), "when does the harbor open?").unwrap();
         }
         assert_eq!(store.latest_session().unwrap().as_deref(), Some("s11"));
-        assert_eq!(store.recalled_block("s0").unwrap(), "");
+        assert_eq!(store.recalled_block("s0").await.unwrap(), "");
         assert_eq!(
-            store.recalled_block("s11").unwrap(),
+            store.recalled_block("s11").await.unwrap(),
             "## Recalled Memories (from previous sessions)\n\n- [semantic] the harbor opens at nine"
         );
     }

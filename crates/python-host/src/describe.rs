@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use contract::python::{PythonFacts, PythonPlugin, SharedPlugin};
+use futures::FutureExt as _;
 use futures::StreamExt as _;
 use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::adapter::adapter;
 use crate::batch;
@@ -33,6 +35,9 @@ const IDLE_WORKERS_LIMIT: usize = 8;
 const CRASHES_LIMIT: usize = 32;
 /// How many may hold it up for as long as each may take.
 const TIMEOUTS_LIMIT: u32 = 8;
+
+/// How long a conversation waits for descriptions that it can do without at first.
+const PATIENCE: Duration = Duration::from_millis(400);
 
 /// The cached description of a plugin.
 pub(crate) struct Cached {
@@ -74,7 +79,46 @@ pub(crate) async fn describe_all(
     plugins: &[SharedPlugin],
     missing: Missing,
 ) -> Vec<Described> {
+    describe_unknown(workers, plugins, cached(&workers.host, plugins), missing).await
+}
+
+/// Describes those of `plugins` that are cached or described within moments. The others are described
+/// meanwhile, and then noted as changed.
+pub(crate) async fn describe_soon(
+    workers: &Arc<Workers>,
+    plugins: &[SharedPlugin],
+    missing: Missing,
+) -> Vec<Described> {
     let cached = cached(&workers.host, plugins);
+    let known: Vec<Described> = cached.iter().filter_map(|it| it.described.clone()).collect();
+    let unknown = plugins.len() - known.len();
+    let (own, plugins) = (Arc::clone(workers), plugins.to_vec());
+    let work = async move { describe_unknown(&own, &plugins, cached, missing).await };
+    let mut work = work.boxed();
+    if unknown == 0 {
+        return work.await;
+    }
+    if let Ok(described) = timeout(PATIENCE, &mut work).await {
+        return described;
+    }
+    let what = format!("{unknown} of them are still being read; their tools join when they are");
+    (workers.host.settings.on_progress)("plugins", &what);
+    let host = Arc::clone(&workers.host);
+    let rest = tokio::spawn(async move {
+        work.await;
+        host.note_changed_tool();
+    });
+    workers.describe_late(AbortOnDropHandle::new(rest));
+    known
+}
+
+/// Describes plugins that are not cached. Returns the descriptions of all.
+async fn describe_unknown(
+    workers: &Workers,
+    plugins: &[SharedPlugin],
+    cached: Vec<Cached>,
+    missing: Missing,
+) -> Vec<Described> {
     for (plugin, cached) in plugins.iter().zip(&cached) {
         if let Some(process) = &cached.process {
             workers.retire_if_files_changed(plugin.facts(), process);

@@ -47,6 +47,16 @@ impl Host {
         describe::describe_all(&self.0, plugins, missing).await
     }
 
+    /// Describes plugins like [`Host::describe`], but waits less than half a second. Those that are
+    /// described later count as changed tools.
+    pub async fn describe_soon(
+        &self,
+        plugins: &[SharedPlugin],
+        missing: Missing,
+    ) -> Vec<Described> {
+        describe::describe_soon(&self.0, plugins, missing).await
+    }
+
     /// The tools of a plugin.
     pub fn tools(&self, plugin: &SharedPlugin, offer: &PythonOffer) -> Vec<Arc<dyn Tool>> {
         offer.tools.iter().map(|tool| self.tool(Arc::clone(plugin), tool.clone())).collect()
@@ -61,6 +71,11 @@ impl Host {
     /// Sets the mode. Workers that may do less in it are replaced at their next call.
     pub fn set_mode(&self, mode: Mode) {
         self.0.host.set_mode(mode);
+    }
+
+    /// Like the next function, which forgets it.
+    pub fn has_changed_tool(&self) -> bool {
+        self.0.host.has_changed_tool()
     }
 
     /// Returns true if a tool describes itself in another way since the last time.

@@ -145,6 +145,10 @@ impl HostState {
         self.has_changed_tool.store(true, Ordering::Relaxed);
     }
 
+    pub(crate) fn has_changed_tool(&self) -> bool {
+        self.has_changed_tool.load(Ordering::Relaxed)
+    }
+
     /// Returns true if a tool changed since the last time.
     pub(crate) fn take_changed_tool(&self) -> bool {
         self.has_changed_tool.swap(false, Ordering::Relaxed)

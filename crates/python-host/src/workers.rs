@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use contract::python::{PythonFacts, PythonOffer, SharedPlugin};
 use contract::sandbox::Network;
 use foldhash::HashMap;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::adapter::adapter;
 use crate::state::{HostState, plugin_key};
@@ -19,6 +20,8 @@ pub(crate) struct Workers {
     file_hashes: Mutex<HashMap<String, String>>,
     /// The offers of plugins that share a worker when they were last described.
     offers: Mutex<HashMap<String, PythonOffer>>,
+    /// Describes plugins that nobody waits for.
+    late: Mutex<Option<AbortOnDropHandle<()>>>,
 }
 
 /// Names a worker.
@@ -50,7 +53,13 @@ impl Workers {
             seats: Mutex::default(),
             file_hashes: Mutex::default(),
             offers: Mutex::default(),
+            late: Mutex::default(),
         }
+    }
+
+    /// Keeps a task that describes plugins, instead of the one before.
+    pub(crate) fn describe_late(&self, task: AbortOnDropHandle<()>) {
+        *self.late.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
     }
 
     /// The worker of a plugin as it is: another one if its facts have changed.
@@ -107,6 +116,7 @@ impl Workers {
 
     /// Ends all workers; each gets a moment, all of them together.
     pub(crate) async fn shutdown(&self) {
+        drop(self.late.lock().unwrap_or_else(PoisonError::into_inner).take());
         let workers: Vec<Arc<Worker>> = self.seats().drain().map(|(_, worker)| worker).collect();
         futures::future::join_all(workers.iter().map(|worker| worker.stop())).await;
     }

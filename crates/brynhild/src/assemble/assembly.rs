@@ -63,6 +63,8 @@ pub(crate) struct SharedServices {
     pub(crate) clients: OnceLock<Arc<ClientRegistry>>,
     trackers: Mutex<BTreeMap<PathBuf, Arc<ChangeTracker>>>,
     warned: Mutex<BTreeSet<String>>,
+    /// Set in conversations, which tools of plugins may join when they are described.
+    pub(crate) has_late_tools: OnceLock<()>,
     /// The reasoning effort that the user set in this session.
     pub(crate) effort: Mutex<Option<ReasoningLevel>>,
 }

@@ -33,6 +33,7 @@ use initrunner::memory::MemoryStore;
 use initrunner::role::{
     self, Finding, Guardrails, ModelSettings, Reading, Role, Severity, ToolEntry,
 };
+use initrunner::session_hooks::{EndSpawned, PromptRecorder};
 use initrunner::skill::{self, RoleSkill};
 use initrunner::task::RunScope;
 use initrunner::variables;
@@ -49,7 +50,6 @@ use answer::AnswerCheck;
 use content::ContentGuard;
 use python::{Depth, Loaded};
 use reach::came_with_project;
-use stores::PromptRecorder;
 use tools::Brought;
 
 /// A role that was read and whose variables have values.
@@ -469,6 +469,7 @@ async fn opened(
     let activate = (!found.is_empty())
         .then(|| Arc::new(ActivateSkill::new(found.clone(), tools::source(role))) as Arc<dyn Tool>);
     let memory = stores::open_memory(assembly, role);
+    memory.iter().for_each(|memory| documents::set_embedder(assembly, role, memory));
     let remember = memory
         .iter()
         .flat_map(|memory| builtin::memory_tools(memory, &tools::tool_host(assembly, role, run)));
@@ -483,7 +484,9 @@ async fn opened(
         skill::prompt_block(&chosen.skills),
         auto_skill::prompt_block(&found),
     ];
-    parts.extend(memory.iter().flat_map(|memory| stores::memory_blocks(assembly, memory)));
+    if let Some(memory) = &memory {
+        parts.extend(stores::memory_blocks(assembly, memory).await);
+    }
     if let Some(schema) = &chosen.output {
         tools.push(Arc::new(FinalResult::new(schema)));
         parts.push(format!(
@@ -524,7 +527,7 @@ impl OpenRole {
 
     pub(crate) fn hooks(&self) -> Vec<Arc<dyn Hook>> {
         let recorder = self.memory.iter().map(|it| Arc::new(PromptRecorder(Arc::clone(it))) as _);
-        let ends = Arc::new(spawn::EndSpawned(self.run.clone()));
+        let ends = Arc::new(EndSpawned(self.run.clone()));
         let own =
             [Arc::clone(&self.guards) as Arc<dyn Hook>, Arc::clone(&self.answer_check) as _, ends];
         let content = self.content.iter().map(|it| Arc::clone(it) as _);

@@ -69,7 +69,13 @@ impl Workers {
         let python = assembly.python()?.clone();
         let plugins = python.plugins(assembly.plugins().active());
         python.host.retain(ADAPTER, &plugins);
-        let described = python.host.describe(&plugins, missing).await;
+        // A package may bring hooks, without which nothing begins.
+        let may_be_late = assembly.services.has_late_tools.get().is_some();
+        let described = if may_be_late && !has_packages(assembly) {
+            python.host.describe_soon(&plugins, missing).await
+        } else {
+            python.host.describe(&plugins, missing).await
+        };
         take_in(assembly, &described);
         Ok(Self { python, described })
     }

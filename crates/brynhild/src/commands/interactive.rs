@@ -175,6 +175,7 @@ pub(super) type Opened = (OpenConversation, (Arc<Reload>, Vec<Event>));
 
 pub(super) async fn open(assembly: &Assembly) -> Result<Opened, Problem> {
     let answering = Arc::new(assemble::answering_model::answering(assembly).await?);
+    assembly.services.has_late_tools.get_or_init(|| ());
     OpenConversation::open(assembly, &ChatArgs::default(), answering, |setup, chosen| {
         setup.lift_round_limit(assembly);
         (setup.watch(assembly), chosen.history.clone())

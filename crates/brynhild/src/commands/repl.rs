@@ -169,6 +169,9 @@ impl Talk<'_> {
     async fn session(&mut self, first: Option<Line>, exit: &mut Exit) -> Result<Next, Problem> {
         let assembly = self.assembly;
         let is_terminal = assembly.environment.terminal.stdin;
+        if is_terminal {
+            assembly.services.has_late_tools.get_or_init(|| ());
+        }
         let args = ChatArgs::default();
         let answering = Arc::clone(self.answering);
         let prepare = |setup: &mut Setup, chosen: &ChosenSession| {

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Reply, Run, Running};
 
+use crate::python_plugins::{plugin, tool};
 use crate::{project, project_with};
 use schema::SCHEMA;
 
@@ -370,4 +371,35 @@ fn directories_that_cannot_be_used_are_refused() {
         assert_eq!(editor.error("session/new", params), -32602, "{cwd}");
     }
     editor.end();
+}
+
+#[test]
+fn tools_of_slow_plugins_join_a_conversation() {
+    let server = ModelServer::start([Reply::text("Hi.")]).repeat_last();
+    let project = project_with(&server);
+    let flag = project.config_directory().join("plugins/slow/go");
+    let body = "return ToolResult(True, 'joined')";
+    let wait = format!(
+        "import os, time\nwhile not os.path.exists({flag:?}):\n    time.sleep(0.01)\n\n{}",
+        tool("slow_one", body)
+    );
+    // A plugin with providers is described before one is chosen.
+    let manifest = "name: slow\nversion: '1.0.0'\ntools: [all]\n";
+    plugin(&project, "slow", &[("plugin.yaml", manifest), ("tools/slow_one.py", &wait)]);
+    let mut editor = Editor::start(&project, &[]);
+    let session = editor.open(&project);
+    let has_tool =
+        |chat: usize| server.chats()[chat].body["tools"].to_string().contains("slow_one");
+    editor.prompt(&session, "hello");
+    assert!(!has_tool(0));
+    std::fs::write(&flag, "").unwrap();
+    let mut chats = 1;
+    while !has_tool(chats - 1) && chats < 2000 {
+        editor.prompt(&session, "again");
+        chats += 1;
+    }
+    assert!(has_tool(chats - 1), "{}", editor.running.stderr());
+    let said = editor.end().stderr;
+    let wanted = "1 of them are still being read; their tools join when they are";
+    assert_eq!(said.matches(wanted).count(), 1, "{said}");
 }

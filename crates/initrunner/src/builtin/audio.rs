@@ -1,10 +1,13 @@
-//! `audio`: the captions of YouTube videos, and recordings, which no model here accepts.
+//! `audio`: the captions of YouTube videos, and the words of recordings, which a model writes down.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use contract::action::Action;
 use contract::tool::{Risk, ToolSpec};
 use fancy_regex::Regex;
@@ -15,8 +18,10 @@ use serde_json::{Value, json};
 use super::function::{self, Function};
 use super::options::Options;
 use super::{About, Built, ToolHost, http, text};
+use crate::endpoint::Endpoint;
 use crate::host::{Exchange, HttpClient};
 use crate::html;
+use crate::role::ModelSettings;
 
 pub(super) const KEYS: &[&str] = &[
     "youtube_languages",
@@ -35,7 +40,7 @@ const REPLY_LIMIT: usize = 8 << 20;
 const FORMATS: [&str; 8] = ["mp3", "mp4", "m4a", "wav", "ogg", "webm", "mpeg", "flac"];
 
 pub(super) fn build(options: &Options<'_>, tool_host: &ToolHost) -> Result<Built, String> {
-    options.text("transcription_model")?;
+    let model = options.text("transcription_model")?;
     let address = tool_host.surroundings.variables.get(ADDRESS_VARIABLE);
     let address = address.filter(|it| !it.is_empty()).map_or(YOUTUBE, String::as_str);
     let usual = || vec![String::from("en")];
@@ -50,6 +55,10 @@ pub(super) fn build(options: &Options<'_>, tool_host: &ToolHost) -> Result<Built
     let recording = Recording {
         directory: tool_host.surroundings.cwd.clone(),
         megabytes: options.count("max_audio_mb", 20)?,
+        max_chars: transcript.max_chars,
+        model: model.map_or_else(|| tool_host.model.clone(), ModelSettings::from_text),
+        timeout: options.timeout(120)?,
+        requests: Arc::clone(&tool_host.requests),
     };
     let about = About {
         name: "get_youtube_transcript",
@@ -68,16 +77,14 @@ pub(super) fn build(options: &Options<'_>, tool_host: &ToolHost) -> Result<Built
     let asking = ToolSpec { requires_permission: true, ..about.spec(tool_host) };
     let about = About {
         name: "transcribe_audio",
-        description: "Return the words of an audio file.",
+        description: "Send an audio file to a model, and return its words.",
         kind: "audio",
         risk: Risk::ReadOnly,
         properties: json!({"file_path": {"type": "string", "description": "The audio file"}}),
         required: &["file_path"],
     };
-    Ok(Built::of([
-        function::tool(transcript, asking),
-        function::tool(recording, about.spec(tool_host)),
-    ]))
+    let sending = ToolSpec { requires_permission: true, ..about.spec(tool_host) };
+    Ok(Built::of([function::tool(transcript, asking), function::tool(recording, sending)]))
 }
 
 struct Transcript {
@@ -194,21 +201,71 @@ impl Function for Transcript {
             format!("Error: no transcript found for video '{video}' in languages ['{languages}'].")
         })?;
         let captions = self.captions(track).await.map_err(failed)?;
-        let is_long = captions.chars().nth(self.max_chars).is_some();
-        let kept = captions.char_indices().nth(self.max_chars).map_or(captions.len(), |(at, _)| at);
-        Ok(if is_long { format!("{}\n[truncated]", &captions[..kept]) } else { captions })
+        Ok(at_most(captions, self.max_chars))
+    }
+}
+
+fn at_most(text: String, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
+        Some((end, _)) => format!("{}\n[truncated]", &text[..end]),
+        None => text,
     }
 }
 
 struct Recording {
     directory: PathBuf,
     megabytes: usize,
+    max_chars: usize,
+    model: ModelSettings,
+    timeout: Duration,
+    requests: Arc<dyn HttpClient>,
+}
+
+impl Recording {
+    fn endpoint(&self) -> Result<Endpoint, String> {
+        let ModelSettings { provider, base_url, api_key_env, .. } = &self.model;
+        let provider = provider.as_deref().filter(|it| *it != "anthropic").unwrap_or("openai");
+        let place = (provider, base_url.as_deref(), api_key_env.as_deref());
+        Endpoint::new(place, "chat/completions", &*self.requests)
+    }
+
+    /// Has a model that understands audio write down the words of a recording.
+    async fn words(&self, extension: &str, bytes: &[u8]) -> Result<String, String> {
+        let Endpoint { url, headers } = self.endpoint()?;
+        let name = self.model.name.as_deref().ok_or("set `transcription_model`")?;
+        let audio = json!({"data": STANDARD.encode(bytes), "format": extension});
+        let content = json!([
+            {"type": "text", "text": "Write down the words of this recording, and nothing else."},
+            {"type": "input_audio", "input_audio": audio},
+        ]);
+        let body = json!({"model": name, "messages": [{"role": "user", "content": content}]});
+        let exchange = Exchange {
+            method: Method::POST,
+            url,
+            headers,
+            body: Some(body.to_string().into_bytes()),
+            limit: REPLY_LIMIT,
+            timeout: self.timeout,
+        };
+        let reply = self.requests.exchange(exchange).await?;
+        if reply.status != 200 {
+            let text: String = reply.text.chars().take(200).collect();
+            return Err(format!("HTTP {}: {text}", reply.status));
+        }
+        let reply: Value = serde_json::from_str(&reply.text).map_err(|error| error.to_string())?;
+        let words = reply.pointer("/choices/0/message/content").and_then(Value::as_str);
+        words.map(str::to_owned).ok_or_else(|| String::from("the model answered with no text"))
+    }
 }
 
 #[async_trait]
 impl Function for Recording {
     fn actions(&self, args: &Value) -> Result<Vec<Action>, String> {
-        Ok(vec![Action::Read { path: self.directory.join(text(args, "file_path")) }])
+        let mut actions = vec![Action::Read { path: self.directory.join(text(args, "file_path")) }];
+        // Without an endpoint the call fails, and says why.
+        actions
+            .extend(self.endpoint().map(|it| Action::Connect { host: http::host(&it.url) }).ok());
+        Ok(actions)
     }
 
     async fn call(&self, args: &Value) -> Result<String, String> {
@@ -231,6 +288,9 @@ impl Function for Recording {
                 "Error: file is {size} MB, exceeds {limit} MB limit. Split it into shorter files."
             ));
         }
-        Err(String::from("Error: no model provider here accepts audio"))
+        let failed = |what: String| format!("Error: transcription failed: {what}");
+        let bytes = fs::read(&path).map_err(|error| failed(error.to_string()))?;
+        let words = self.words(&extension, &bytes).await.map_err(failed)?;
+        Ok(at_most(words, self.max_chars))
     }
 }

@@ -54,7 +54,7 @@ pub fn memory_tools(memory: &Arc<MemoryStore>, tool_host: &ToolHost) -> Vec<Arc<
     let kinds: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
     let recall = About {
         name: "recall",
-        description: "Search the memories of all sessions for words.",
+        description: "Search the memories of all sessions.",
         kind: "memory",
         risk: Risk::ReadOnly,
         properties: json!({
@@ -120,26 +120,20 @@ impl Function for Recall {
                 .collect::<Result<_, _>>()
                 .map_err(|what| format!("Error: {what}"))?,
         };
-        let query = text(args, "query").to_owned();
-        let limit = count(args, "top_k", 5);
-        let memory = Arc::clone(&self.0);
-        function::blocking(move || {
-            if memory.is_empty()? {
-                return Ok(String::from("No memories stored yet."));
-            }
-            let hits = memory.search(&query, &kinds, limit)?;
-            if hits.is_empty() {
-                return Ok(String::from("No relevant memories found."));
-            }
-            let hit = |(hit, score): &(crate::memory::Memory, f64)| {
-                format!(
-                    "[Type: {} | Category: {} | Score: {score:.3} | {}]\n{}",
-                    hit.memory_type, hit.category, hit.created_at, hit.content
-                )
-            };
-            Ok(hits.iter().map(hit).collect::<Vec<_>>().join("\n\n---\n\n"))
-        })
-        .await
+        if self.0.is_empty()? {
+            return Ok(String::from("No memories stored yet."));
+        }
+        let hits = self.0.recall(text(args, "query"), &kinds, count(args, "top_k", 5)).await?;
+        if hits.is_empty() {
+            return Ok(String::from("No relevant memories found."));
+        }
+        let hit = |(hit, score): &(crate::memory::Memory, f64)| {
+            format!(
+                "[Type: {} | Category: {} | Score: {score:.3} | {}]\n{}",
+                hit.memory_type, hit.category, hit.created_at, hit.content
+            )
+        };
+        Ok(hits.iter().map(hit).collect::<Vec<_>>().join("\n\n---\n\n"))
     }
 }
 

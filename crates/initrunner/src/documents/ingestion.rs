@@ -38,7 +38,7 @@ pub struct Ingestion<'a> {
     pub store: &'a DocumentStore,
     pub role_directory: &'a Path,
     pub requests: &'a dyn HttpClient,
-    pub binary_text: text::BinaryText,
+    pub document_text: text::DocumentText<'a>,
     /// Says why a file may not be read.
     pub check_file: &'a (dyn Fn(&Path) -> Result<(), String> + Sync),
     /// Says why a host may not be connected to.
@@ -89,13 +89,12 @@ impl Ingestion<'_> {
         let mut total = 0;
         for file in &files {
             let name = name(file);
-            let read = self.read_file(file, &name, &mut total, refresh);
+            let read = self.read_file(file, &name, &mut total, refresh).await;
             if read.is_err() {
                 // A file that may not be read, or no longer can be, is not found by its old text.
                 self.store.purge(&name)?;
             }
             self.put(&name, read, &mut report).await?;
-            tokio::task::yield_now().await;
         }
         let mut next_requests = HashMap::new();
         for url in urls {
@@ -113,7 +112,7 @@ impl Ingestion<'_> {
         Ok(report)
     }
 
-    fn read_file(
+    async fn read_file(
         &self,
         file: &Path,
         name: &str,
@@ -150,7 +149,7 @@ impl Ingestion<'_> {
             self.store.touch(name, last_modified)?;
             return Ok(None);
         }
-        let text = text::of_file(file, bytes, self.binary_text)?;
+        let text = text::of_file(file, bytes, self.document_text).await?;
         Ok(Some((text, Stamp { content_hash, last_modified })))
     }
 

@@ -2,58 +2,32 @@
 
 use std::path::Path;
 
-use serde_json::Value;
+use futures::future::BoxFuture;
 use sha2::{Digest, Sha256};
 
 use crate::html;
 
-#[rustfmt::skip]
-const PLAIN: &[&str] = &[
-    "txt", "md", "markdown", "rst", "log", "py", "pyi", "rs", "js", "jsx", "ts", "tsx", "mjs", "go",
-    "java", "kt", "scala", "c", "h", "cc", "cpp", "hpp", "cs", "rb", "php", "pl", "lua", "r", "swift",
-    "sh", "bash", "zsh", "fish", "ps1", "sql", "css", "scss", "vue", "svelte", "proto", "graphql",
-    "yaml", "yml", "toml", "ini", "cfg", "conf", "env", "properties", "xml", "tf", "tex", "adoc",
-];
-
-/// The text of a document in a binary format, by its extension; none if the format is not known.
-pub type BinaryText = fn(&str, &[u8]) -> Option<Result<String, String>>;
+/// The text of a document, by the extension of its file; none if the format is not known. An error
+/// is for the user.
+pub type DocumentText<'a> =
+    &'a (dyn Fn(String, Vec<u8>) -> BoxFuture<'a, Option<Result<String, String>>> + Sync);
 
 /// The text of a file. An error is for the user.
-pub(super) fn of_file(
+pub(super) async fn of_file(
     path: &Path,
     bytes: Vec<u8>,
-    binary_text: BinaryText,
+    document_text: DocumentText<'_>,
 ) -> Result<String, String> {
     let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-    if let Some(text) = binary_text(&extension, &bytes) {
-        return text;
+    if extension.is_empty() {
+        return Err(String::from("Unsupported file type: the name has no extension"));
     }
-    match extension.as_str() {
-        "csv" => rows(&utf8(bytes)?),
-        "json" => {
-            let value = serde_json::from_str::<Value>(&utf8(bytes)?);
-            let text = value.and_then(|value| serde_json::to_string_pretty(&value));
-            text.map_err(|error| error.to_string())
-        }
-        "html" | "htm" => Ok(html::markdown(&utf8(bytes)?, None)),
-        "" => Err(String::from("Unsupported file type: the name has no extension")),
-        plain if PLAIN.contains(&plain) => utf8(bytes),
-        other => Err(format!("Unsupported file type: .{other}")),
+    if ["html", "htm"].contains(&extension.as_str()) {
+        let page = String::from_utf8(bytes).map_err(|_| "this is not UTF-8 text".to_owned())?;
+        return Ok(html::markdown(page.trim_start_matches('\u{feff}'), None));
     }
-}
-
-fn utf8(bytes: Vec<u8>) -> Result<String, String> {
-    let text = String::from_utf8(bytes).map_err(|_| String::from("this is not UTF-8 text"))?;
-    Ok(text.trim_start_matches('\u{feff}').to_owned())
-}
-
-fn rows(text: &str) -> Result<String, String> {
-    let mut reader =
-        csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
-    let row = |row: csv::Result<csv::StringRecord>| {
-        row.map(|row| row.iter().collect::<Vec<_>>().join(", ")).map_err(|error| error.to_string())
-    };
-    Ok(reader.records().map(row).collect::<Result<Vec<_>, _>>()?.join("\n"))
+    let text = document_text(extension.clone(), bytes).await;
+    text.unwrap_or_else(|| Err(format!("Unsupported file type: .{extension}")))
 }
 
 pub(super) fn hash(bytes: &[u8]) -> String {

@@ -6,8 +6,13 @@ use serde_json::{Map, Value};
 
 use super::{Finding, ModelSettings, Severity};
 
-const IDLE_EXECUTION: &[&str] =
-    &["end_strategy", "max_concurrency", "http_retries", "http_retry_max_wait"];
+/// Keys of `execution` that nothing reads, and values that change nothing.
+const IDLE_EXECUTION: [(&str, &str); 4] = [
+    ("end_strategy", "\"graceful\""),
+    ("max_concurrency", "null"),
+    ("http_retries", "3"),
+    ("http_retry_max_wait", "60"),
+];
 
 const MODEL: &[&str] = &[
     "provider",
@@ -160,9 +165,11 @@ impl Fields {
         };
         let is_known = |key: &str| MODEL.contains(&key) || SAMPLING.contains(&key);
         // Requests are always cached where the provider can do that.
-        let is_other_cache = fields.get("prompt_cache").is_some_and(|it| *it != true);
+        let is_other_cache = fields.get("prompt_cache").is_some_and(|it| *it == false);
         let cache = fields.keys().filter(|key| is_other_cache && *key == "prompt_cache");
-        for key in fields.keys().filter(|key| !is_known(key)).chain(cache) {
+        let is_usual = |key: &str| key == "tool_choice" && fields[key] == "auto";
+        let other = fields.keys().filter(|key| !is_known(key) && !is_usual(key));
+        for key in other.chain(cache) {
             self.warning(&format!("model.{key}"), "it is not supported and does nothing here");
         }
         let more = self.mapping(fields.get("extra_body"), "model.extra_body").cloned();
@@ -272,11 +279,12 @@ impl Fields {
             }
         };
         let counted = ["retries", "output_retries", "tool_timeout_seconds"];
-        for key in fields.keys().filter(|key| !counted.contains(&key.as_str())) {
-            let words = if IDLE_EXECUTION.contains(&key.as_str()) {
-                "it is not supported and does nothing here"
-            } else {
-                "it is not known and is ignored"
+        for (key, value) in fields.iter().filter(|(key, _)| !counted.contains(&key.as_str())) {
+            let written = value.to_string();
+            let words = match IDLE_EXECUTION.iter().find(|(name, _)| name == key) {
+                Some((_, usual)) if written == *usual => continue,
+                Some(_) => "it is not supported and does nothing here",
+                None => "it is not known and is ignored",
             };
             self.warning(&format!("execution.{key}"), words);
         }

@@ -32,6 +32,8 @@ const DAEMON_ONLY: &[&str] = &[
     "circuit_breaker",
 ];
 
+const TEAM_ONLY: &[&str] = &["team_token_budget", "team_timeout_seconds"];
+
 pub(super) const DAEMON_NOTE: &str = "it only matters for the daemon, and does nothing here";
 
 #[derive(Clone, Debug, PartialEq)]
@@ -103,12 +105,14 @@ impl Guardrails {
         let usual = Self::default();
         let Some(from) = fields.mapping(value, "guardrails") else { return usual };
         for key in from.keys().map(String::as_str).filter(|key| !KEYS.contains(key)) {
-            let text = if DAEMON_ONLY.contains(&key) {
-                DAEMON_NOTE
+            let path = format!("guardrails.{key}");
+            if TEAM_ONLY.contains(&key) {
+                fields.error(&path, format!("{key} is only valid when 'agents' is set"));
+            } else if DAEMON_ONLY.contains(&key) {
+                fields.warning(&path, DAEMON_NOTE);
             } else {
-                "it is not known and is ignored"
-            };
-            fields.warning(&format!("guardrails.{key}"), text);
+                fields.warning(&path, "it is not known and is ignored");
+            }
         }
         let mut count = |key: &str, range| fields.count(from, &format!("guardrails.{key}"), range);
         let tool_calls = count("max_tool_calls", (0, u64::MAX)).unwrap_or(usual.tool_calls);

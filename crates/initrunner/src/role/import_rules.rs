@@ -6,14 +6,15 @@ use crate::role::{Fields, ProgramNetwork};
 
 const COUNTED: &[&str] = &["allowed_custom_modules", "blocked_custom_modules", "restrict_db_paths"];
 
-const CONFINED: &[&str] = &[
-    "audit_hooks_enabled",
-    "allowed_write_paths",
-    "allowed_network_hosts",
-    "block_private_ips",
-    "allow_subprocess",
-    "allow_eval_exec",
-    "sandbox_violation_action",
+/// Keys of InitRunner's audit hooks, and values that change nothing.
+const CONFINED: [(&str, &str); 7] = [
+    ("audit_hooks_enabled", "false"),
+    ("allowed_write_paths", "[]"),
+    ("allowed_network_hosts", "[]"),
+    ("block_private_ips", "true"),
+    ("allow_subprocess", "false"),
+    ("allow_eval_exec", "false"),
+    ("sandbox_violation_action", "\"raise\""),
 ];
 
 const CONFINED_NOTE: &str = "it has no effect: the sandbox confines every tool, and the user's own \
@@ -43,13 +44,14 @@ pub(crate) fn read(value: Option<&Value>, fields: &mut Fields) -> Value {
     }
     let empty = Map::new();
     let tools = security.get("tools").and_then(Value::as_object).unwrap_or(&empty);
-    for key in tools.keys().filter(|key| !COUNTED.contains(&key.as_str())) {
-        let words = if CONFINED.contains(&key.as_str()) {
-            CONFINED_NOTE
-        } else {
-            "it is not supported and does nothing here"
-        };
-        fields.warning(&format!("security.tools.{key}"), words);
+    for (key, value) in tools.iter().filter(|(key, _)| !COUNTED.contains(&key.as_str())) {
+        let (path, written) = (format!("security.tools.{key}"), value.to_string());
+        match CONFINED.iter().find(|(name, _)| name == key) {
+            Some((_, usual)) if written == *usual => {}
+            Some(_) => fields.warning(&path, CONFINED_NOTE),
+            None if value.as_array().is_some_and(Vec::is_empty) => {}
+            None => fields.warning(&path, "it is not supported and does nothing here"),
+        }
     }
     let mut names = |key: &str| -> Option<Vec<String>> {
         let names = tools.get(key).filter(|value| !value.is_null())?;

@@ -123,17 +123,21 @@ impl IngestSettings {
             chunk_overlap,
             store_path: fields.text(ingest, "store_path", "ingest."),
             directory: None,
-            embeddings: embeddings(ingest, fields),
+            embeddings: EmbeddingSettings::read(ingest, "ingest.embeddings", fields),
             search,
         })
     }
 }
 
-fn embeddings(ingest: &Map<String, Value>, fields: &mut Fields) -> Option<EmbeddingSettings> {
-    let from = fields.mapping(ingest.get("embeddings"), "ingest.embeddings")?;
-    let keys = ["provider", "model", "base_url", "api_key_env"];
-    fields.warn_unknown(from, "ingest.embeddings", &keys);
-    let text = |key| fields.text(from, key, "ingest.embeddings.").filter(|it| !it.is_empty());
-    let [provider, model, base_url, api_key_env] = keys.map(text);
-    Some(EmbeddingSettings { provider, model, base_url, api_key_env })
+impl EmbeddingSettings {
+    /// Reads the key `embeddings` of a mapping, whose path is given.
+    pub(super) fn read(from: &Map<String, Value>, path: &str, fields: &mut Fields) -> Option<Self> {
+        let from = fields.mapping(from.get("embeddings"), path)?;
+        let keys = ["provider", "model", "base_url", "api_key_env"];
+        fields.warn_unknown(from, path, &keys);
+        let above = format!("{path}.");
+        let text = |key| fields.text(from, key, &above).filter(|it| !it.is_empty());
+        let [provider, model, base_url, api_key_env] = keys.map(text);
+        Some(Self { provider, model, base_url, api_key_env })
+    }
 }

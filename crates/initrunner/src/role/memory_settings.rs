@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::{Fields, Role};
+use super::{EmbeddingSettings, Fields, Role};
 
 const KEYS: &[&str] = &[
     "store_path",
@@ -30,6 +30,7 @@ pub struct MemorySettings {
     pub(crate) max_facts: Option<usize>,
     pub(crate) max_procedures: Option<usize>,
     pub consolidation: Option<Consolidation>,
+    pub embeddings: Option<EmbeddingSettings>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -61,6 +62,7 @@ impl Default for MemorySettings {
                 model: None,
                 max_episodes: 20,
             }),
+            embeddings: None,
         }
     }
 }
@@ -93,6 +95,7 @@ impl MemorySettings {
                 .size(memory, "memory.max_resume_messages")
                 .unwrap_or(usual.max_resume_messages),
             consolidation: consolidation(memory, fields),
+            embeddings: EmbeddingSettings::read(memory, "memory.embeddings", fields),
         })
     }
 }

@@ -177,6 +177,7 @@ fn parts(spec: &Map<String, Value>, fields: &mut Fields) -> Role {
     // An empty mapping switches a thing on; an empty list holds none of them.
     let is_set = |value: &Value| match value {
         Value::Null => false,
+        Value::Object(keys) if keys.get("enabled").is_some_and(|it| *it == false) => false,
         Value::Array(items) => !items.is_empty(),
         Value::Object(_) | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
     };

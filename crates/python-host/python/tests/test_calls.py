@@ -157,7 +157,7 @@ class Results(PluginCase):
         )
         worker = self.start()
         self.assertEqual(worker.call("live")["live"]["description"], "before")
-        self.assertIsNone(worker.call("live")["live"])
+        self.assertIsNone(worker.call("live").get("live"))
         live = worker.call("live", change=True)["live"]
         self.assertEqual((live["description"], live["requires_permission"]), ("after", False))
         worker = self.start()

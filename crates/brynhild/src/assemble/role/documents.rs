@@ -10,14 +10,15 @@ use contract::tool::{Risk, Tool};
 use initrunner::builtin;
 use initrunner::documents::{DocumentPlace, DocumentStore, IngestReport, Ingestion, Refresh};
 use initrunner::embeddings::Embedder;
-use initrunner::role::Role;
+use initrunner::memory::MemoryStore;
+use initrunner::role::{EmbeddingSettings, Role};
 
 use super::host::Requests;
 use super::stores::{store_home, warned};
 use super::{reach, servers, tools};
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::permissions;
+use crate::assemble::{confinement, permissions};
 use crate::exit::Problem;
 use crate::output;
 
@@ -29,25 +30,45 @@ fn place_and_note(
 ) -> Result<Option<(DocumentPlace, Option<String>)>, String> {
     let Some(settings) = role.ingest.clone() else { return Ok(None) };
     let home = store_home(assembly, role)?;
-    let embedder = settings.embeddings.clone().map(|mut settings| {
-        settings.provider = settings.provider.or_else(|| role.model.provider.clone());
-        if reach::came_with_project(assembly, role) {
-            return Err(String::from("the role belongs to an untrusted project"));
-        }
-        if assembly.global.safe {
-            return Err(String::from("with `--safe` there is no network"));
-        }
-        let requests = Arc::new(Requests(tools::requests(assembly, role)));
-        let embedder = Embedder::new(&settings, requests)?;
-        // The user names the role and so agrees to its model, but rules still deny a host.
-        Rules::new(assembly, role)?.check_host(embedder.host(), true)?;
-        Ok(Arc::new(embedder))
-    });
-    let (embedder, note) = match embedder {
+    let (embedder, note) = match embedder(assembly, role, settings.embeddings.as_ref()) {
         Some(Err(why)) => (None, Some(why)),
         found => (found.and_then(Result::ok), None),
     };
     Ok(Some((DocumentPlace { settings, agent: role.name.clone(), home, embedder }, note)))
+}
+
+/// The model that makes vectors for a role, if settings name one. An error says why there is none.
+fn embedder(
+    assembly: &Assembly,
+    role: &Role,
+    settings: Option<&EmbeddingSettings>,
+) -> Option<Result<Arc<Embedder>, String>> {
+    let mut settings = settings?.clone();
+    settings.provider = settings.provider.or_else(|| role.model.provider.clone());
+    if reach::came_with_project(assembly, role) {
+        return Some(Err(String::from("the role belongs to an untrusted project")));
+    }
+    if assembly.global.safe {
+        return Some(Err(String::from("with `--safe` there is no network")));
+    }
+    let requests = Arc::new(Requests(tools::requests(assembly, role)));
+    Some(Embedder::new(&settings, requests).and_then(|embedder| {
+        // The user names the role and so agrees to its model, but rules still deny a host.
+        Rules::new(assembly, role)?.check_host(embedder.host(), true)?;
+        Ok(Arc::new(embedder))
+    }))
+}
+
+/// Has a memory search by vectors, if its role names embeddings. Without them, it warns.
+pub(super) fn set_embedder(assembly: &Assembly, role: &Role, memory: &MemoryStore) {
+    let settings = role.memory.as_ref().and_then(|memory| memory.embeddings.as_ref());
+    match embedder(assembly, role, settings) {
+        Some(Ok(embedder)) => memory.set_embedder(embedder),
+        Some(Err(why)) => {
+            output::warning(&format!("memories are searched by words: no embeddings: {why}"));
+        }
+        None => {}
+    }
 }
 
 pub(super) fn place(assembly: &Assembly, role: &Role) -> Option<DocumentPlace> {
@@ -106,11 +127,20 @@ async fn read_documents(
 ) -> Result<IngestReport, String> {
     let rules = Rules::new(assembly, role)?;
     let directory = role.ingest.as_ref().and_then(|ingest| ingest.directory.as_deref());
+    let root = assembly.root().map_err(|problem| problem.message())?;
+    let reader = ::documents::Reader {
+        program: assembly.environment.executable.clone(),
+        sandbox: confinement::sandbox(assembly).map_err(|problem| problem.message())?,
+        profile: confinement::command_profile(assembly, root),
+    };
+    let reader = &reader;
     let ingestion = Ingestion {
         store: documents,
         role_directory: directory.unwrap_or(role.directory()),
         requests: &Requests(tools::requests(assembly, role)),
-        binary_text: ::documents::text,
+        document_text: &move |extension, bytes| {
+            Box::pin(async move { reader.text(&extension, bytes).await })
+        },
         check_file: &|path| rules.check_file(path),
         check_host: &|host| rules.check_host(host, refresh != Refresh::Stale),
     };

@@ -3,12 +3,9 @@
 use std::sync::Arc;
 
 use agent::nested::Parent;
-use async_trait::async_trait;
-use contract::hook::{Advised, Hook, HookContext, HookReply, Moment, Notification};
 use contract::tool::Tool;
 use initrunner::builtin::{self, SpawnableAgent, Start, ToolHost};
 use initrunner::role::{Role, ToolEntry};
-use initrunner::task::RunScope;
 
 use super::delegate::{self, Delegate};
 use crate::assemble::answering_model::AnsweringModel;
@@ -49,25 +46,4 @@ fn start(delegate: Delegate) -> Start {
             }
         })
     })
-}
-
-/// Ends the agents in the background with the session.
-pub(super) struct EndSpawned(pub(super) RunScope);
-
-#[async_trait]
-impl Hook for EndSpawned {
-    fn name(&self) -> &'static str {
-        "the role's agents"
-    }
-
-    fn wants(&self, moment: Moment) -> bool {
-        moment == Moment::Notification
-    }
-
-    async fn occasion(&self, _: &HookContext, occasion: &Notification) -> Advised<()> {
-        if *occasion == Notification::SessionEnded {
-            self.0.stop_spawned().await;
-        }
-        Ok(HookReply::default())
-    }
 }

@@ -4,9 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use args::RunAudit;
-use async_trait::async_trait;
 use audit::runs::{AuditStore, AuditedRuns, RunSource, Scrub};
-use contract::hook::{Hook, HookContext, HookError, HookReply, Moment, WordsVerdict};
 use contract::id::SessionId;
 use contract::log::Log;
 use initrunner::content_filter::ContentFilter;
@@ -99,14 +97,17 @@ pub(crate) fn scrub(assembly: &Assembly) -> Scrub {
 }
 
 /// The parts of the system prompt that come from a memory.
-pub(super) fn memory_blocks(run: &RunContext, memory: &MemoryStore) -> [String; 2] {
+pub(super) async fn memory_blocks(run: &RunContext, memory: &MemoryStore) -> [String; 2] {
     let global = &run.global;
     let named = global.resume.clone().filter(|id| id != "last");
-    let recalled = if global.continue_last || global.resume.is_some() {
-        let session = named.map_or_else(|| memory.latest_session(), |id| Ok(Some(id)));
-        session.and_then(|it| it.map_or(Ok(String::new()), |id| memory.recalled_block(&id)))
-    } else {
-        Ok(String::new())
+    let session = match named {
+        None if global.continue_last || global.resume.is_some() => memory.latest_session(),
+        named => Ok(named),
+    };
+    let recalled = match session {
+        Ok(Some(id)) => memory.recalled_block(&id).await,
+        Ok(None) => Ok(String::new()),
+        Err(what) => Err(what),
     };
     [memory.procedures_block(), recalled].map(|block| warned("memory", block).unwrap_or_default())
 }
@@ -150,30 +151,5 @@ pub(crate) async fn end_session(
     let Some(memory) = open_memory(assembly, role) else { return };
     if let Err(problem) = consolidate(assembly, answering, &memory).await {
         output::warning(&format!("the role's memory was not consolidated: {}", problem.message()));
-    }
-}
-
-/// Saves the prompts of a session, by which a resumed one recalls memories.
-pub(super) struct PromptRecorder(pub(super) Arc<MemoryStore>);
-
-#[async_trait]
-impl Hook for PromptRecorder {
-    fn name(&self) -> &'static str {
-        "the role's memory"
-    }
-
-    fn wants(&self, moment: Moment) -> bool {
-        moment == Moment::BeforePrompt
-    }
-
-    async fn before_prompt(
-        &self,
-        context: &HookContext,
-        prompt: &str,
-    ) -> Result<HookReply<WordsVerdict>, HookError> {
-        if context.within.is_none() {
-            self.0.save_prompt(context.session.as_str(), prompt).map_err(HookError)?;
-        }
-        Ok(WordsVerdict::Keep.into())
     }
 }

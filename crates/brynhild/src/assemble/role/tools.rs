@@ -226,5 +226,7 @@ pub(super) fn tool_host(assembly: &Assembly, role: &Role, run: &RunScope) -> Too
         source: source(role),
         documents: documents::place(assembly, role),
         calculate: ::tools::calculator::calculate,
+        analyze_table: ::documents::table::analyze,
+        model: role.model.clone(),
     }
 }

@@ -164,6 +164,10 @@ fn unused(problem: &Problem) -> String {
 
 #[async_trait]
 impl Renewal for Reload {
+    fn is_due(&self) -> bool {
+        self.host.as_ref().is_some_and(Host::has_changed_tool)
+    }
+
     async fn renew(&self) -> Renewed {
         let mut state = self.state.lock().await;
         let looked = self.look(&mut state).await;

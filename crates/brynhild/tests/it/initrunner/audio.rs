@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Server;
-use super::builtin::{failure, output, with_tools};
+use super::builtin::{failure, output, role, with_tools};
 
 const PLAYER: &str = "/youtubei/v1/player?key=k-1";
 
@@ -68,7 +68,7 @@ fn captions_of_a_video_are_returned() {
 }
 
 #[test]
-fn recordings_are_checked_and_not_transcribed() {
+fn recordings_are_checked_before_they_are_sent() {
     let project = with_tools(&json!([{"type": "audio", "max_audio_mb": 1}]));
     project.file("a.mp3", "x").file("a.txt", "x").file("long.wav", vec![0_u8; 3 << 20]);
     for (path, wanted) in [
@@ -80,9 +80,33 @@ fn recordings_are_checked_and_not_transcribed() {
              .mpeg, .flac",
         ),
         ("long.wav", "Error: file is 3 MB, exceeds 1 MB limit. Split it into shorter files."),
-        ("a.mp3", "Error: no model provider here accepts audio"),
+        ("a.mp3", "Error: transcription failed: OPENAI_API_KEY is not set"),
     ] {
         let said = failure(&project, "transcribe_audio", &json!({"file_path": path}));
         assert_eq!(said, wanted);
     }
+}
+
+#[test]
+fn model_of_the_role_transcribes_a_recording() {
+    let server = Server::start(|_| {
+        let message = json!({"role": "assistant", "content": "Good morning."});
+        (200, Vec::new(), json!({"choices": [{"message": message}]}).to_string())
+    });
+    let tools = json!([{"type": "audio", "max_transcript_chars": 4}]);
+    let model = json!({
+        "provider": "openai", "name": "hears", "base_url": server.url(), "api_key_env": "HEAR_KEY",
+    });
+    let project = with_tools(&tools).env("HEAR_KEY", "s3cret");
+    project.file("role.yaml", format!("{}model: {model}\n", role(&tools))).file("a.wav", "RIFF");
+    project.config_more("api: {allow_private: [127.0.0.1]}\n");
+    let said = output(&project, "transcribe_audio", &json!({"file_path": "a.wav"}));
+    assert_eq!(said, "Good\n[truncated]");
+    let seen = &server.seen()[0];
+    assert_eq!(seen.line, "POST /chat/completions");
+    assert_eq!(seen.header("authorization"), Some("Bearer s3cret"));
+    let body: Value = serde_json::from_str(seen.body()).unwrap();
+    assert_eq!(body["model"], "hears");
+    let sent = &body["messages"][0]["content"][1]["input_audio"];
+    assert_eq!(*sent, json!({"data": "UklGRg==", "format": "wav"}));
 }

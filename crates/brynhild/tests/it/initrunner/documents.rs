@@ -81,6 +81,36 @@ fn text_of_pdf_files_is_found() {
     assert!(found.ends_with("Second page: prices in euro."), "{found}");
 }
 
+/// Writes `greedy.pdf`, a small file with a page of 400 MB.
+const GREEDY: &str = r#"
+import zlib
+packer = zlib.compressobj()
+page = b"".join(packer.compress(b" " * 1000000) for _ in range(400)) + packer.flush()
+stream = b"<</Length %d/Filter/FlateDecode>>stream\n%s\nendstream" % (len(page), page)
+pdf, places = b"%PDF-1.4\n", []
+for index, text in enumerate([b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+                              b"<</Type/Page/Parent 2 0 R/Contents 4 0 R>>", stream]):
+    places.append(b"%010d 00000 n \n" % len(pdf))
+    pdf += b"%d 0 obj\n%s\nendobj\n" % (index + 1, text)
+table = b"xref\n0 5\n0000000000 65535 f \n%strailer<</Size 5/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF"
+open("greedy.pdf", "wb").write(pdf + table % (b"".join(places), len(pdf)))
+"#;
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "Python writes the file that is read")]
+fn document_that_wants_much_memory_is_an_error() {
+    let project = project();
+    project
+        .file("role.yaml", role(&json!({"sources": ["*.pdf"]})))
+        .file("harbor.pdf", include_bytes!("harbor.pdf"));
+    let python = Command::new("python3").args(["-c", GREEDY]).current_dir(project.path()).status();
+    assert!(python.unwrap().success());
+    let said = ingest(&project, &[]);
+    assert!(said.contains("New: 1 | Updated: 0 | Skipped: 0 | Errors: 1"), "{said}");
+    assert!(said.contains("greedy.pdf: its text cannot be extracted: the reader "), "{said}");
+    assert!(search(&project, "café").contains("harbor"));
+}
+
 #[test]
 fn run_reads_new_documents_before_the_prompt() {
     let model = ModelServer::start([
@@ -128,7 +158,7 @@ fn pages_are_fetched_and_read_again_if_they_changed() {
 }
 
 /// Answers requests for embeddings: a text has a one for each of two words that it has.
-fn embeddings(seen: &Seen) -> Answer {
+pub(super) fn embeddings(seen: &Seen) -> Answer {
     let request: Value = serde_json::from_str(seen.body()).unwrap();
     let vector = |text: &Value| {
         let has = |word| f64::from(u8::from(text.as_str().unwrap().contains(word)));

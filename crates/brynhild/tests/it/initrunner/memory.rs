@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 use testkit::{ModelServer, Project, Reply};
 
+use super::Server;
 use super::builtin::{exec, failure, output};
+use super::documents::embeddings;
 use crate::{project, project_with};
 
 fn role(memory: &Value) -> String {
@@ -49,6 +51,41 @@ fn memories_survive_and_are_recalled() {
     assert!(list.starts_with("[semantic:likes_dislikes] (20"), "{list}");
     let said = failure(&project, "list_memories", &json!({"memory_type": "odd"}));
     assert!(said.starts_with("Error: unknown memory type 'odd'; there are semantic"), "{said}");
+}
+
+#[test]
+fn embeddings_recall_memories_by_meaning() {
+    let server = Server::start(embeddings);
+    let model = ModelServer::start([Reply::text("Hello.")]).repeat_last();
+    let project = project_with(&model).env("EMBEDDING_KEY", "s3cret");
+    project.config_more("api: {allow_private: [127.0.0.1]}\n");
+    let settings = |model: &str, key: &str| {
+        let server = server.url();
+        role(&json!({"embeddings": {"base_url": server, "model": model, "api_key_env": key}}))
+    };
+    project.file("role.yaml", settings("small", "EMBEDDING_KEY"));
+    for content in ["heron", "fish"] {
+        output(&project, "remember", &json!({"content": content}));
+    }
+    let recall = |query: &str| output(&project, "recall", &json!({"query": query, "top_k": 1}));
+    assert!(recall("bird").ends_with("]\nheron"));
+    let bodies = || server.seen().iter().map(|seen| seen.body().to_owned()).collect::<Vec<_>>();
+    let both = json!({"model": "small", "input": ["heron", "fish"]}).to_string();
+    assert_eq!(bodies().iter().filter(|body| **body == both).count(), 1, "{:?}", bodies());
+    assert!(recall("a fish").ends_with("]\nfish"));
+    assert_eq!(bodies().len(), 3, "vectors are made once: {:?}", bodies());
+    project.file("role.yaml", settings("large", "EMBEDDING_KEY"));
+    assert!(recall("bird").ends_with("]\nheron"));
+    assert_eq!(bodies().len(), 5, "another model makes its own vectors: {:?}", bodies());
+    project.brynhild(&["run", "role.yaml", "-p", "Which bird?"]).success();
+    project.brynhild(&["run", "role.yaml", "--continue", "-p", "Which one?"]).success();
+    let prompt = system(&model.chats()[1].body).to_owned();
+    let heron = prompt.find("- [semantic] heron").unwrap_or_else(|| panic!("{prompt}"));
+    assert!(heron < prompt.find("- [semantic] fish").unwrap(), "{prompt}");
+    project.file("role.yaml", settings("large", "UNSET_KEY"));
+    let run = exec(&project, "recall", &json!({"query": "heron"}), &["--yes"]);
+    let wanted = "memories are searched by words: no embeddings: UNSET_KEY is not set";
+    assert!(run.success().stderr.contains(wanted), "{run}");
 }
 
 #[test]

@@ -261,6 +261,40 @@ fn validate_reports_errors_and_unsupported_keys() {
 }
 
 #[test]
+fn keys_that_say_what_holds_are_no_warnings() {
+    let project = project();
+    let role = json!({
+        "name": "usual", "prompt": "x",
+        "model": {"name": "m", "tool_choice": "auto", "prompt_cache": {"ttl": "1h"}},
+        "execution": {"end_strategy": "graceful", "http_retries": 3, "http_retry_max_wait": 60},
+        "tool_search": {"enabled": false},
+        "security": {"tools": {
+            "audit_hooks_enabled": false, "block_private_ips": true, "allow_subprocess": false,
+            "allowed_write_paths": [], "mcp_command_allowlist": [],
+        }},
+    });
+    project.file("usual.yaml", role.to_string());
+    assert_eq!(project.brynhild(&["validate", "usual.yaml"]).success().stderr, "");
+    let other = role.to_string().replace("graceful", "early").replace("1h\"}", "1h\"},\"seed\":1");
+    project.file(
+        "other.yaml",
+        other.replace("\"audit_hooks_enabled\":false", "\"audit_hooks_enabled\":true"),
+    );
+    let run = project.brynhild(&["validate", "other.yaml"]);
+    for wanted in
+        ["execution.end_strategy: it is not", "security.tools.audit_hooks_enabled: it has no"]
+    {
+        assert!(run.success().stderr.contains(wanted), "{run}");
+    }
+    project.file("alone.yaml", "name: a\nprompt: x\nguardrails: {team_token_budget: 3}\n");
+    let run = project.brynhild(&["validate", "alone.yaml"]);
+    assert!(
+        run.code(1).stderr.contains("team_token_budget is only valid when 'agents' is set"),
+        "{run}"
+    );
+}
+
+#[test]
 fn role_on_the_command_line_uses_its_model() {
     let server = ModelServer::start([Reply::text("done")]).repeat_last();
     let text = format!(

@@ -44,6 +44,8 @@ pub(crate) fn tool_host(directory: &Path) -> ToolHost {
         source: String::from("role:test"),
         documents: None,
         calculate: |expression| Ok(expression.to_owned()),
+        analyze_table: |tool, _, _, _| Ok(tool.to_owned()),
+        model: crate::role::ModelSettings::default(),
     }
 }
 

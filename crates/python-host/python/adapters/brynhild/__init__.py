@@ -145,7 +145,9 @@ class Adapter:
             if request.cancelled:
                 raise
             result = outcome.of_exception(error, self._plugin.package)
-        result["live"] = self._live(tool)
+        live = self._live(tool)
+        if live is not None:
+            result["live"] = live
         return result
 
     def _live(self, tool):

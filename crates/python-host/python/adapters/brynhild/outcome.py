@@ -3,7 +3,6 @@ from brynhild_host.channel import safe_repr
 from brynhild_host.failures import hint_for, named, traceback_of
 
 OUTPUT_LIMIT = 10_000_000
-_KEYS = ("success", "output", "error")
 _MISSING = object()
 
 
@@ -17,7 +16,7 @@ def of_exception(error, package=None):
 def of_return(value):
     """The shape of a returned value: an object or dict with success, output, error; a text; or nothing. All else is a failure."""
     if isinstance(value, dict):
-        if any(key in value for key in _KEYS):
+        if "success" in value or "output" in value or "error" in value:
             return _shape(value.get("success", _MISSING), value.get("output"), value.get("error"))
     elif hasattr(value, "success"):
         return _shape(value.success, getattr(value, "output", None), getattr(value, "error", None))
