@@ -138,7 +138,7 @@ pub async fn install_frozen<H: Host>(host: &H) -> Result<(), H::Error> {
     let config_dir = host.config_dir();
     let lock = Lock::read(config_dir)?;
     if lock.plugins.is_empty() {
-        let text = format!("{} is missing or empty", config_dir.join("plugins.lock").display());
+        let text = format!("{}/plugins.lock is missing or empty", config_dir.display());
         return Err(H::Error::misuse(text).hint("copy the lock file to this path".to_owned()));
     }
     for (name, locked) in &lock.plugins {
@@ -159,8 +159,7 @@ pub async fn install_frozen<H: Host>(host: &H) -> Result<(), H::Error> {
         }
     }
     let count = lock.plugins.len();
-    let text = "What is installed matches plugins.lock.";
-    Ok(host.report(&json!({"plugins": count}), text)?)
+    Ok(host.report(&json!({"plugins": count}), "What is installed matches plugins.lock.")?)
 }
 
 fn check<H: Host>(name: &str, locked: &str, content: &Content) -> Result<(), H::Error> {
