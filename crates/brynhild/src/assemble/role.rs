@@ -469,7 +469,9 @@ async fn opened(
     let activate = (!found.is_empty())
         .then(|| Arc::new(ActivateSkill::new(found.clone(), tools::source(role))) as Arc<dyn Tool>);
     let memory = stores::open_memory(assembly, role);
-    memory.iter().for_each(|memory| documents::set_embedder(assembly, role, memory));
+    if let Some(memory) = &memory {
+        documents::set_embedder(assembly, role, memory);
+    }
     let remember = memory
         .iter()
         .flat_map(|memory| builtin::memory_tools(memory, &tools::tool_host(assembly, role, run)));
