@@ -84,10 +84,10 @@ export function PromptBox({ id, where, placeholder, send, extra, label, rows = 1
 
 function Select({ label, value, values, change, names = {} }) {
   const all = values.includes(value) || !value ? values : [value, ...values];
-  return html`<label class="select"><span class="hidden">${label}</span>
-    <select value=${value} title=${label} onChange=${event => change(event.target.value)}>
+  return html`<span class="select">
+    <select value=${value} aria-label=${label} title=${label} onChange=${event => change(event.target.value)}>
       ${all.map(item => html`<option value=${item} selected=${item === value}>${names[item] ?? item}</option>`)}
-    </select></label>`;
+    </select></span>`;
 }
 
 export function ModeAndModel({ mode, modes, model, models, changeMode, changeModel }) {

@@ -173,7 +173,7 @@ function Card({ session, event, number, total, turn }) {
           <button class="danger" type="submit" disabled=${isSending}>Deny</button>
           <button type="button" onClick=${() => deny(false)}>Back</button></form>`
       : html`<div class="answers">
-          ${list.map((offer, at) => html`<button class="answer ${at === (isDestructive ? list.length - 1 : 0) ? 'main' : ''}" data-answer=${offer.answer}
+          ${list.map((offer, at) => html`<button class="answer ${at === (isDestructive ? list.length - 1 : 0) ? 'default' : ''}" data-answer=${offer.answer}
             disabled=${isLocked || isSending} onClick=${() => choose(offer)}><kbd>${at + 1}</kbd><span>${offer.label}</span></button>`)}
           <button class="answer cancel" data-answer="cancel" disabled=${isLocked || isSending} onClick=${() => give({ answer: 'cancel' })}><kbd>Esc</kbd><span>Stop the turn</span></button>
         </div>`}
