@@ -302,13 +302,19 @@ async function hostile(page) {
   await newSession(page, "hostile <img src=x onerror=window.pwned=1>", "ask");
   await question(page).waitFor();
   await assertHarmless(page);
-  for (let more = 0; more < 20 && (await question(page).count()); more++) {
-    const call = await question(page).locator(".about").innerText();
-    await answer(page, call.includes("\\u{202e}") ? "cancel" : "once").click();
-    await page.waitForFunction((text) => document.querySelector(".question .about")?.innerText !== text, call);
+  const asked = [];
+  while (await question(page).count()) {
+    const text = await question(page).locator(".about").innerText();
+    asked.push(text);
+    const isMasked = text.includes("\\u{202e}");
+    await answer(page, isMasked ? "deny" : "once").click();
+    if (isMasked) await page.getByLabel("Reason").press("Enter");
+    await page.waitForFunction((text) => document.querySelector(".question .about")?.innerText !== text, text);
     await page.waitForFunction(() => document.querySelector(".question, .transcript .end"));
   }
   await ended(page, 0);
+  assert(asked.some((text) => text.includes("\\u{202e}") && text.includes("p\\u{430}ypal")), asked.join("\n"));
+  done("deceptive characters of a question are visible");
   for (const head of await page.locator(".tool-head, .thinking button").all()) await head.click();
   await page.getByRole("button", { name: "Changes" }).click();
   await page.locator(".changed-file summary").first().click();
