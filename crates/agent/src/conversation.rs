@@ -329,7 +329,7 @@ impl Actor {
                 tokio::select! {
                     outcome = &mut work => break outcome?,
                     input = self.inputs.recv(), if !self.is_ending => match input {
-                        Some(Input::Answer { call, answer }) => self.answers.give(&call, answer),
+                        Some(Input::Answer { call, answer, by }) => self.answers.give(&call, answer, by),
                         Some(Input::Interrupt) => cancel.cancel(),
                         None => {
                             self.is_ending = true;

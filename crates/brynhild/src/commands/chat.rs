@@ -56,12 +56,12 @@ impl OpenConversation {
         assembly: &Assembly,
         args: &ChatArgs,
         answering: Arc<AnsweringModel>,
-        prepare: impl FnOnce(&mut Setup, &ChosenSession) -> T,
+        prepare: impl FnOnce(&mut Setup, &mut ChosenSession) -> T,
     ) -> Result<(Self, T), Problem> {
         let root = assembly.root()?.to_owned();
         let mut setup = Setup::new(assembly, args, &root, &answering).await?;
-        let chosen = session_choice::choose(assembly, &root, args.no_save)?;
-        let prepared = prepare(&mut setup, &chosen);
+        let mut chosen = session_choice::choose(assembly, &root, args.no_save)?;
+        let prepared = prepare(&mut setup, &mut chosen);
         let (id, storage) = (chosen.id.clone(), chosen.storage);
         let (background, role) = (setup.background.clone(), setup.role.clone());
         let opening = setup::beginning(assembly, &root, chosen);

@@ -63,7 +63,7 @@ pub(crate) async fn converse(
     let mut is_open = true;
     loop {
         if !is_open {
-            let nobody = |call| Input::Answer { call, answer: Answer::Nobody };
+            let nobody = |call| Input::Answer { call, answer: Answer::Nobody, by: None };
             waiting.extend(asked.drain(..).map(nobody));
         }
         tokio::select! {
