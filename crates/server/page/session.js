@@ -9,6 +9,8 @@ import { Stream } from './stream.js';
 const TAIL = 500;
 const PAGE = 1000;
 const DETAIL_DELAY = 150;
+/** Time after which a page that nobody sees leaves its connection to others. */
+const LEAVE_AFTER = 5000;
 
 export class Session {
   constructor(id) {
@@ -22,11 +24,11 @@ export class Session {
     this.follow();
   }
 
-  /** A page that nobody sees leaves its connection to others: a browser has six for a server. */
+  /** Reads the stream of events while the page is visible. A browser has six connections for a server. */
   follow() {
     clearTimeout(this.leaving);
     if (document.visibilityState === 'hidden') {
-      this.leaving = setTimeout(() => { this.stream?.close(); this.stream = null; }, 60_000);
+      this.leaving = setTimeout(() => { this.stream?.close(); this.stream = null; }, LEAVE_AFTER);
       return;
     }
     if (this.stream || this.missing) return;

@@ -102,29 +102,64 @@ export function orderedSessions() {
   return [...all].sort((a, b) => (b.questions > 0) - (a.questions > 0) || String(b.updated_at).localeCompare(String(a.updated_at)));
 }
 
+const events = {
+  opened: () => loadSessions().catch(() => {}),
+  message(summary) {
+    put(summary);
+    state.session?.summarized(summary);
+    refreshed();
+  },
+  changed(link) {
+    state.link = link;
+    changed();
+  },
+  // Tells whether the server is away or no longer knows this browser.
+  failed: () => loadSessions().catch(() => {}),
+  removed({ id }) {
+    state.sessions.delete(id);
+    if (state.session?.id === id) go('/');
+    refreshed();
+  },
+};
+
+/**
+ * Follows the list of sessions. A browser has six connections for a server, so one tab reads the
+ * stream for all tabs; the next one takes over if that tab is closed.
+ */
 export function followSessions() {
-  list?.close();
-  list = new Stream(() => '/v1/events', {
-    opened: () => loadSessions().catch(() => {}),
-    message(summary) {
-      put(summary);
-      state.session?.summarized(summary);
-      refreshed();
+  unfollowSessions();
+  const { locks } = navigator;
+  const channel = locks && new BroadcastChannel('brynhild-sessions');
+  const tell = name => value => {
+    events[name](value);
+    channel?.postMessage([name, value]);
+  };
+  const [opened, message, link, failed, removed] = ['opened', 'message', 'changed', 'failed', 'removed'].map(tell);
+  const read = () => new Stream(() => '/v1/events', { opened, message, changed: link, failed, events: { removed } });
+  if (!locks) {
+    const stream = read();
+    list = { close: () => stream.close() };
+    return;
+  }
+  channel.onmessage = ({ data: [name, value] }) => events[name]?.(value);
+  const leaving = new AbortController();
+  let stream = null;
+  let release = () => {};
+  list = {
+    close() {
+      leaving.abort();
+      channel.close();
+      stream?.close();
+      release();
     },
-    changed(link) {
-      state.link = link;
-      changed();
-    },
-    // Tells whether the server is away or no longer knows this browser.
-    failed: () => loadSessions().catch(() => {}),
-    events: {
-      removed({ id }) {
-        state.sessions.delete(id);
-        if (state.session?.id === id) go('/');
-        refreshed();
-      },
-    },
-  });
+  };
+  locks.request('brynhild-sessions', { signal: leaving.signal }, () => new Promise(resolve => {
+    release = resolve;
+    if (leaving.signal.aborted) resolve();
+    else stream = read();
+  })).catch(() => { /* this page left before it was its turn */ });
+  // A page that waits for its turn has the list as it is now, then what the other page tells.
+  loadSessions().then(() => { if (!stream) events.changed('open'); }).catch(() => {});
 }
 
 export function unfollowSessions() {

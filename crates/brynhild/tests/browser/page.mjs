@@ -243,6 +243,32 @@ async function otherTab(page) {
   await other.close();
 }
 
+/** A browser opens six connections to a server; tabs that each took two would block one another. */
+async function tabs(page) {
+  const context = await browser.newContext(DESKTOP);
+  await context.addCookies(await page.context().cookies());
+  const all = [];
+  for (let number = 0; number < 4; number++) {
+    all.push(await newPage(browser, {}, { context: () => context }));
+    await all[number].goto(page.url());
+    await all[number].locator(".item.current").waitFor();
+  }
+  const rename = async (tab, title) => {
+    await tab.getByTitle("Rename").click();
+    await choice(tab, "Title").fill(title);
+    await tab.keyboard.press("Enter");
+  };
+  await rename(all[3], "Seen in all tabs");
+  for (const tab of all) await tab.locator(".item.current", { hasText: "Seen in all tabs" }).waitFor();
+  await all[0].close();
+  await rename(all[2], "Seen without the first tab");
+  for (const tab of all.slice(1)) {
+    await tab.locator(".item.current", { hasText: "Seen without the first tab" }).waitFor();
+  }
+  await context.close();
+  done("tabs share the stream of the list, and the next one takes over");
+}
+
 /** Blocks of the transcript as text, without what depends on time. */
 const shown = (page) =>
   page.locator(".transcript .column > *").evaluateAll((all) => all.map((it) => it.textContent.replace(/[\d.]+ m?s\b/g, "")));
@@ -269,7 +295,6 @@ async function reconnects(page) {
   writeFileSync(`${project}/go`, "");
   await ended(page, before);
   await ended(other, before);
-  await page.waitForFunction(() => !document.querySelector(".transcript .markdown") === false);
   await other.locator(".reply", { hasText: "Done." }).last().waitFor();
   assert.deepEqual(await shown(other), await shown(page));
   done("a stream that was dropped three times continues without loss");
@@ -293,6 +318,7 @@ async function restart(page) {
   await page.locator(".transcript .user", { hasText: "run" }).waitFor();
   await page.waitForFunction(() => !document.querySelector(".offline") && !document.querySelector(".connection.waiting"));
   await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
+  writeFileSync(`${project}/go`, "");
   await turn(page, "hello");
   await last(page, ".markdown h1").waitFor();
   done("the page recovers after the server was killed in a turn");
@@ -371,6 +397,7 @@ await questions(page);
 await changes(page);
 await controls(page);
 await otherTab(page);
+await tabs(page);
 await reconnects(page);
 await hostile(page);
 await phone(page);
