@@ -11,7 +11,7 @@ const hasKeyboard = () => !matchMedia('(pointer: coarse)').matches;
 const draftKey = id => `brynhild-draft-${id}`;
 
 /** A text box with completion. `send(text)` returns false to keep the text. */
-export function PromptBox({ id, where, placeholder, send, extra, label, rows = 1, onEscape }) {
+export function PromptBox({ id, where, placeholder, send, extra, label, rows = 1, onEscape, returned }) {
   const box = useRef(null);
   const [text, setText] = useState(() => sessionStorage.getItem(draftKey(id)) ?? '');
   const [proposals, setProposals] = useState({ items: [], word: null, at: 0 });
@@ -21,6 +21,7 @@ export function PromptBox({ id, where, placeholder, send, extra, label, rows = 1
     setText(sessionStorage.getItem(draftKey(id)) ?? '');
     return () => completion.current.stop();
   }, [id, where.cwd]);
+  useEffect(() => { if (returned && !box.current.value) write(returned.text, 0); }, [returned]);
   useLayoutEffect(() => {
     box.current.style.height = 'auto';
     box.current.style.height = `${Math.min(box.current.scrollHeight + 2, TALLEST)}px`;
@@ -111,9 +112,8 @@ function Meter({ detail }) {
 export function Composer({ session }) {
   const { detail, isRunning } = session;
   const cwd = detail?.cwd ?? '';
-  session.onReturned = text => {
-    if (!sessionStorage.getItem(draftKey(session.id))) sessionStorage.setItem(draftKey(session.id), text);
-  };
+  const [returned, setReturned] = useState(null);
+  session.onReturned = text => setReturned({ text });
   const send = text => { session.send(text); };
   const stop = () => session.interrupt();
   const buttons = ({ text, submit }) => html`<div class="composer-buttons">
@@ -122,8 +122,8 @@ export function Composer({ session }) {
       aria-label=${isRunning ? 'Send to the model at work' : 'Send'} title=${isRunning ? 'The model reads it at its next step' : 'Send (Enter)'}><${Icon} name="send" /></button>`}
   </div>`;
   return html`<div class="composer">
-    ${session.state === 'elsewhere' && html`<div class="banner">Another program has opened this session. It can be read here.</div>`}
-    <${PromptBox} id=${session.id} where=${{ session: session.id, cwd }} send=${send} extra=${buttons} label="Prompt"
+    ${session.isElsewhere && html`<div class="banner">Another program has opened this session. It can be read here.</div>`}
+    <${PromptBox} id=${session.id} where=${{ session: session.id, cwd }} send=${send} extra=${buttons} label="Prompt" returned=${returned}
       placeholder=${isRunning ? 'Steer the model at work…' : 'Ask anything…   / command   @ file'} onEscape=${() => isRunning && stop()} />
     ${detail && html`<div class="composer-line">
       <${ModeAndModel} mode=${detail.mode} modes=${detail.modes ?? []} model=${detail.model} models=${detail.models ?? []}

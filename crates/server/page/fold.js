@@ -22,14 +22,8 @@ export class Transcript {
   get blocks() { return this.lane.blocks; }
 
   take(event) {
-    if (isKept(event)) {
-      if (event.seq <= this.last) return false;
-      this.last = event.seq;
-    }
-    const handler = this[`on_${event.type}`];
-    if (!handler) return false;
-    handler.call(this, event, this.laneOf(event.within));
-    return true;
+    if (isKept(event)) this.last = Math.max(this.last, event.seq);
+    this[`on_${event.type}`]?.(event, this.laneOf(event.within));
   }
 
   /** Forgets the pieces that arrived of a reply: after a reconnect the server sends them again. */
@@ -210,7 +204,8 @@ export class Transcript {
     if (within) return;
     const seconds = this.turn && (Date.parse(at) - Date.parse(this.turn.at)) / 1000;
     const files = this.turn ? [...this.turn.files] : [];
-    this.push(lane, { kind: 'end', outcome: outcome ?? {}, usage: usage ?? {}, seconds, files });
+    const isShort = ['compacted', 'cleared'].includes(outcome?.stop_reason);
+    if (!isShort) this.push(lane, { kind: 'end', outcome: outcome ?? {}, usage: usage ?? {}, seconds, files });
     this.turn = null;
   }
 }

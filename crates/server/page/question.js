@@ -142,7 +142,7 @@ function Card({ session, event, number, total, turn }) {
     give(why ? { answer: 'deny', reason: why } : { answer: 'deny' });
   };
   const pressed = key => {
-    if (key.ctrlKey || key.metaKey || key.altKey) return;
+    if (key.ctrlKey || key.metaKey || key.altKey || session.isElsewhere) return;
     if (key.target.tagName === 'INPUT') {
       if (key.key === 'Escape') { key.stopPropagation(); deny(false); card.current.focus(); }
       return;
@@ -167,7 +167,7 @@ function Card({ session, event, number, total, turn }) {
     </header>
     <div class="about" id="question-about"><${About} event=${event} project=${project} />
       ${isDestructive && html`<div class="need danger">This may destroy data that undo does not restore.</div>`}</div>
-    ${isDenying
+    ${session.isElsewhere ? html`<div class="answers soft">Another program has opened this session: answer there.</div>` : isDenying
       ? html`<form class="answers denying" onSubmit=${refuse}>
           <input type="text" ref=${reason} placeholder="Reason for the model (may be empty)" aria-label="Reason" maxlength="4000" />
           <button class="danger" type="submit" disabled=${isSending}>Deny</button>

@@ -3,7 +3,7 @@
 
 import { eventPage, get, isUnreached, patch, post, remove, sessionPath } from './api.js';
 import { isKept, Transcript } from './fold.js';
-import { changed, complain, toast } from './state.js';
+import { changed, complain, state, toast } from './state.js';
 import { Stream } from './stream.js';
 
 const TAIL = 500;
@@ -43,8 +43,8 @@ export class Session {
       failed: () => this.refresh(),
       events: {
         start: ({ from }) => { if (!this.events.length) this.from = from; },
-        ping: ({ state }) => {
-          this.state = state ?? this.state;
+        ping: ({ state: now }) => {
+          this.state = now ?? this.state;
           if (this.state === 'idle') this.unsent = this.unsent.filter(item => item.state !== 'accepted');
           changed();
         },
@@ -74,6 +74,7 @@ export class Session {
       if (error.status !== 404 || this.isClosed) return;
       this.missing = error;
       this.stream?.close();
+      this.stream = null;
       changed();
     }
   }
@@ -103,7 +104,7 @@ export class Session {
 
   take(event) {
     if (isKept(event)) {
-      if (event.seq <= this.transcript.last) return;
+      if (event.seq <= this.transcript.last && !this.isAnswerOnly(event)) return;
       this.events.push(event);
     }
     this.transcript.take(event);
@@ -111,12 +112,21 @@ export class Session {
     changed();
   }
 
+  /** A notice that is not in the log, such as the output of a command, has the position of the last event. */
+  isAnswerOnly({ type, seq, text }) {
+    const last = this.events[this.events.length - 1];
+    return type === 'notice' && seq === this.transcript.last && !(last?.type === 'notice' && last.text === text);
+  }
+
   /** The consequences of an event outside of the transcript. */
   follows(event) {
     const isOwn = !event.within;
+    // What the server said of the session is later than the events of its replay.
+    const isNew = event.seq > (this.detail?.seq ?? 0);
     switch (event.type) {
       case 'turn_started':
-        if (isOwn) { this.state = 'running'; this.arrived(event.prompt, true); }
+        if (isOwn && isNew) this.state = 'running';
+        if (isOwn) this.arrived(event.prompt, true);
         break;
       case 'injected':
         if (event.origin === 'person') this.arrived(event.text, false);
@@ -124,7 +134,7 @@ export class Session {
       case 'asked':
         this.closed.delete(event.call);
         this.asked.set(event.call, event);
-        this.state = 'asking';
+        if (isNew) this.state = 'asking';
         break;
       case 'answered': case 'tool_finished':
         this.closed.set(event.call, event.seq);
@@ -132,13 +142,19 @@ export class Session {
         if (event.type === 'tool_finished') this.refreshSoon();
         break;
       case 'turn_finished':
-        if (isOwn) { this.state = 'idle'; this.changes = null; this.refreshSoon(); }
+        if (isOwn && isNew) this.state = 'idle';
+        if (isOwn) { this.changes = null; this.refreshSoon(); }
         break;
       case 'files_restored': this.changes = null; break;
       case 'titled': if (this.detail) this.detail.title = event.title; break;
       case 'configured': case 'reply_finished': case 'compacted': this.refreshSoon(); break;
       default:
     }
+  }
+
+  /** True if another program has opened the session, so that only that one takes inputs. */
+  get isElsewhere() {
+    return this.state === 'elsewhere' || state.sessions.get(this.id)?.state === 'elsewhere';
   }
 
   get isRunning() { return this.state === 'running' || this.state === 'asking'; }
@@ -169,6 +185,8 @@ export class Session {
 
   /** Sends a prompt, or a message to the model at work. It has an id, so that sending it twice is harmless. */
   async send(text) {
+    const [, mode] = /^\/mode\s+(\S+)$/.exec(text) ?? [];
+    if (mode) return void this.change({ mode });
     const item = { id: crypto.randomUUID(), text, state: 'sending' };
     this.unsent.push(item);
     changed();
@@ -212,9 +230,9 @@ export class Session {
       await this.input({ input: 'answer', call, ...answer });
       this.settle(call);
     } catch (error) {
-      if (error.status === 409) {
+      if (error.status === 409 && error.body.answer) {
         this.settle(call);
-        toast(`Answered already: ${error.body?.answer?.answer ?? 'elsewhere'}`);
+        toast(`Answered already: ${error.body.answer.answer}`);
       } else if (isUnreached(error)) toast('The answer was not sent: no connection', 'error', 'It can be given again when the connection is back');
       else complain(error);
     }

@@ -11,7 +11,7 @@ const STATES = { running: 'running', asking: 'waits for an answer', elsewhere: '
 function Item({ session }) {
   const isCurrent = state.session?.id === session.id;
   const close = () => { state.isListOpen = false; changed(); };
-  return html`<li><a class="item ${isCurrent ? 'current' : ''}" href=${`#${addressOf(session.id)}`} aria-current=${isCurrent ? 'page' : undefined} onClick=${close}>
+  return html`<li><a class="item ${isCurrent ? 'current' : ''} ${session.questions > 0 ? 'asks' : ''}" href=${`#${addressOf(session.id)}`} aria-current=${isCurrent ? 'page' : undefined} onClick=${close}>
     <span class="dot ${session.state}" role="img" aria-label=${STATES[session.state] ?? ''} title=${STATES[session.state] ?? ''}></span>
     <span class="item-title">${session.title || session.id}</span>
     ${session.questions > 0 && html`<span class="badge" aria-label=${count(session.questions, 'open question')}>${session.questions}</span>`}

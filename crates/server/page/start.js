@@ -23,6 +23,7 @@ export function NewSession({ open }) {
   const [model, setModel] = useState('');
   const [mode, setMode] = useState('');
   const [error, setError] = useState(null);
+  const [returned, setReturned] = useState(null);
   const cwd = (typed ?? localStorage.getItem(DIRECTORY) ?? known[0] ?? '').trim();
   useEffect(() => {
     let isGone = false;
@@ -45,7 +46,7 @@ export function NewSession({ open }) {
       go(addressOf(detail.id));
     } catch (failure) {
       setError(failure);
-      if (text) sessionStorage.setItem(`brynhild-draft-${NEW}`, text);
+      if (text) setReturned({ text });
     }
   };
   const buttons = ({ text, submit }) => html`<div class="composer-buttons"><button class="round send" aria-label="Start" disabled=${!text.trim() || !cwd} onClick=${submit}><${Icon} name="send" /></button></div>`;
@@ -57,7 +58,7 @@ export function NewSession({ open }) {
         <input id="directory" list="directories" value=${cwd} placeholder="/home/…" autocomplete="off" spellcheck="false" aria-invalid=${String(Boolean(error))}
           onInput=${event => { type(event.target.value); setError(null); }} /></label>
       <datalist id="directories">${known.map(path => html`<option value=${path} />`)}</datalist>
-      <${PromptBox} id=${NEW} where=${{ cwd }} label="First prompt" placeholder="Ask anything…   / command   @ file" rows=${3} send=${text => { start(text); }} extra=${buttons} />
+      <${PromptBox} id=${NEW} where=${{ cwd }} label="First prompt" placeholder="Ask anything…   / command   @ file" rows=${3} returned=${returned} send=${text => { start(text); }} extra=${buttons} />
       <div class="composer-line">
         <${ModeAndModel} mode=${mode || MODES[0]} modes=${MODES} changeMode=${setMode} model=${model || models[0] || ''} models=${models} changeModel=${setModel} />
         <button class="quiet" disabled=${!cwd} onClick=${() => start('')}>Open without a prompt</button>

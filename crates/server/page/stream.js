@@ -72,7 +72,7 @@ export class Stream {
     clearTimeout(this.retry);
     removeEventListener('online', this.wake);
     document.removeEventListener('visibilitychange', this.wake);
-    this.source.close();
+    this.source?.close();
     this.source = null;
   }
 }

@@ -9,18 +9,18 @@ import { Icon } from './icons.js';
 const LONGEST_OUTPUT = 30_000;
 const IMAGE = /^image\/(png|jpeg|gif|webp)$/;
 
-/** The most telling words of a call: its command, file or host, else its first short argument. */
+const LONGEST_ARGUMENT = 100;
+
+/** The most telling words of a call: its command, changed file or host, else its short arguments. */
 export function gist({ actions = [], args }, project) {
-  const run = actions.find(action => action.action === 'run');
+  const [run, write, connect] = ['run', 'write', 'connect'].map(kind => actions.find(({ action }) => action === kind));
   if (run) return String(run.command ?? '');
-  const write = actions.find(action => action.action === 'write') ?? actions.find(action => action.action === 'read');
   if (write) return inProject(write.path, project);
-  const connect = actions.find(action => action.action === 'connect');
   if (connect) return String(connect.host ?? '');
   if (typeof args === 'string') return args;
-  const words = Object.values(args ?? {}).filter(value => typeof value === 'string');
-  const [first = ''] = [...words].sort((a, b) => (a.length > 100) - (b.length > 100));
-  return first;
+  const words = Object.values(args ?? {}).filter(value => typeof value === 'string' && value);
+  const short = words.filter(value => value.length <= LONGEST_ARGUMENT).map(value => inProject(value, project));
+  return short.length ? short.join('  ') : words[0] ?? '';
 }
 
 const ENDS = {

@@ -72,7 +72,7 @@ class Block extends Component {
         <span class="tool-name">${block.name}</span><span class="gist soft">…</span></div></div>`;
       case 'injected': return html`<${Injected} block=${block} />`;
       case 'notice': return html`<div class="notice ${block.level}"><${Icon} name=${block.level === 'info' ? 'info' : 'warning'} size="15" />
-        <div>${block.text}${block.hint && html`<div class="hint">${block.hint}</div>`}</div></div>`;
+        <div>${block.text.trimEnd().includes('\n') ? html`<pre>${block.text.trimEnd()}</pre>` : block.text}${block.hint && html`<div class="hint">${block.hint}</div>`}</div></div>`;
       case 'end': return html`<${End} block=${block} />`;
       default: return html`<${Line} block=${block} />`;
     }

@@ -23,7 +23,7 @@ export const launch = (executablePath) => chromium.launch({ executablePath, args
 export const errors = [];
 
 const isBrokenConnection = (text) =>
-  /net::ERR_|Failed to load resource.*(401|409|503)|status of (401|409|503)/.test(text);
+  /net::ERR_|Failed to load resource.*(400|401|404|409|503)|status of (400|401|404|409|503)/.test(text);
 
 function record() {
   window.violations = [];

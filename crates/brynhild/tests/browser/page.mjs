@@ -76,6 +76,11 @@ async function login() {
 }
 
 async function replies(page) {
+  await page.locator("#directory").fill("/no/such/directory");
+  await send(page, "hello");
+  await page.getByRole("alert").getByText("/no/such/directory").waitFor();
+  assert.equal(await prompt(page).inputValue(), "hello");
+  done("a directory that is not there is refused, the prompt stays");
   await newSession(page, "hello");
   await page.locator(".markdown h1", { hasText: "Heading" }).waitFor();
   await page.locator(".markdown strong", { hasText: "bold" }).waitFor();
@@ -207,6 +212,13 @@ async function controls(page) {
   assert.equal(await prompt(page).inputValue(), "read @notes.txt ");
   await prompt(page).fill("");
   done("commands and files are completed");
+  await send(page, "/status ");
+  await last(page, ".notice.info").getByText("other-model").waitFor();
+  await send(page, "/no-such-command ");
+  await page.locator(".toast.error", { hasText: "no-such-command" }).waitFor();
+  assert.equal(await prompt(page).inputValue(), "/no-such-command");
+  await prompt(page).fill("");
+  done("commands print their output, an unknown one returns to the box");
   await page.getByTitle("Rename").click();
   await choice(page, "Title").fill("Another title");
   await page.keyboard.press("Enter");
@@ -269,9 +281,9 @@ async function tabs(page) {
   done("tabs share the stream of the list, and the next one takes over");
 }
 
-/** Blocks of the transcript as text, without what depends on time. */
+/** Blocks of the transcript as text, without times and notices, which may be for one client. */
 const shown = (page) =>
-  page.locator(".transcript .column > *").evaluateAll((all) => all.map((it) => it.textContent.replace(/[\d.]+ m?s\b/g, "")));
+  page.locator(".transcript .column > :not(.notice)").evaluateAll((all) => all.map((it) => it.textContent.replace(/[\d.]+ m?s\b/g, "")));
 
 async function reconnects(page) {
   const proxy = await startProxy(link);
