@@ -6,7 +6,7 @@ import { money, tokens } from './format.js';
 import { Icon } from './icons.js';
 
 const TALLEST = 240;
-const hasKeyboard = () => !matchMedia('(pointer: coarse)').matches;
+export const hasKeyboard = () => !matchMedia('(pointer: coarse)').matches;
 
 const draftKey = id => `brynhild-draft-${id}`;
 
@@ -19,6 +19,7 @@ export function PromptBox({ id, where, placeholder, send, extra, label, rows = 1
   useEffect(() => {
     completion.current = new Completion(where, (items, word) => setProposals({ items, word, at: 0 }));
     setText(sessionStorage.getItem(draftKey(id)) ?? '');
+    if (hasKeyboard() && document.activeElement?.tagName !== 'INPUT') box.current.focus({ preventScroll: true });
     return () => completion.current.stop();
   }, [id, where.cwd]);
   useEffect(() => { if (returned && !box.current.value) write(returned.text, 0); }, [returned]);

@@ -6,6 +6,7 @@ import { html, useEffect, useRef, useState } from './vendor/preact-htm.js';
 import { Counts, Diff } from './diff.js';
 import { inProject, pretty } from './format.js';
 import { Icon } from './icons.js';
+import { hasKeyboard } from './composer.js';
 import { cautions, oneLine, unmasked } from './masks.js';
 
 const LOCKED = 300;
@@ -133,7 +134,8 @@ function Card({ session, event, number, total, turn }) {
     sending(true);
     await session.answer(event.call, answer);
     sending(false);
-    document.getElementById('prompt')?.focus({ preventScroll: true });
+    // On a phone this would open the keyboard.
+    if (hasKeyboard()) document.getElementById('prompt')?.focus({ preventScroll: true });
   };
   const choose = ({ answer }) => (answer === 'deny' ? !isLocked && deny(true) : give({ answer }));
   const refuse = submit => {

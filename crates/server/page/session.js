@@ -43,8 +43,8 @@ export class Session {
       failed: () => this.refresh(),
       events: {
         start: ({ from }) => { if (!this.events.length) this.from = from; },
-        ping: ({ state: now }) => {
-          this.state = now ?? this.state;
+        ping: status => {
+          this.setState(status);
           if (this.state === 'idle') this.unsent = this.unsent.filter(item => item.state !== 'accepted');
           changed();
         },
@@ -86,13 +86,18 @@ export class Session {
 
   accept(detail) {
     this.detail = detail;
-    this.state = detail.state;
+    this.setState(detail);
     const later = [...this.asked.values()].filter(event => event.seq > detail.seq);
     this.asked = new Map();
     for (const event of [...(detail.pending ?? []), ...later]) {
       if (!((this.closed.get(event.call) ?? 0) > detail.seq)) this.asked.set(event.call, event);
     }
     changed();
+  }
+
+  /** Takes the state that the server told at an event, unless later events have arrived since. */
+  setState({ seq, state: told }) {
+    if (told && seq >= this.transcript.last) this.state = told;
   }
 
   summarized(summary) {

@@ -282,8 +282,23 @@ async function tabs(page) {
 }
 
 /** Blocks of the transcript as text, without times and notices, which may be for one client. */
-const shown = (page) =>
-  page.locator(".transcript .column > :not(.notice)").evaluateAll((all) => all.map((it) => it.textContent.replace(/[\d.]+ m?s\b/g, "")));
+async function shown(page) {
+  await page.waitForFunction(() => !document.querySelector(".reply > .plain"));
+  return page.locator(".transcript .column > :not(.notice)").evaluateAll((all) => all.map((it) => it.textContent.replace(/[\d.]+ m?s\b/g, "")));
+}
+
+async function earlier(page) {
+  const other = await newPage(browser, {}, page);
+  await other.route(/tail=/, (route) => route.continue({ url: route.request().url().replace(/tail=\d+/, "tail=4") }));
+  await other.goto(page.url());
+  await other.locator(".transcript .end").first().waitFor();
+  assert((await shown(other)).length < (await shown(page)).length);
+  await other.getByRole("button", { name: "Show earlier messages" }).click();
+  await other.getByRole("button", { name: "Show earlier messages" }).waitFor({ state: "detached" });
+  assert.deepEqual(await shown(other), await shown(page));
+  done("a long conversation begins near its end, and loads the rest");
+  await other.close();
+}
 
 async function reconnects(page) {
   const proxy = await startProxy(link);
@@ -409,6 +424,7 @@ await questions(page);
 await changes(page);
 await controls(page);
 await otherTab(page);
+await earlier(page);
 await tabs(page);
 await reconnects(page);
 await hostile(page);

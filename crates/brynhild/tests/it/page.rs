@@ -12,7 +12,7 @@ use crate::project_with;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/browser/page.mjs");
 const PATIENCE: Duration = Duration::from_mins(5);
-const STEPS: usize = 32;
+const STEPS: usize = 33;
 
 const MARKDOWN: &str = "# Heading\n\nSome **bold** text, `code` and a [link](https://example.org/).\n\n\
                         - an item\n\n```rust\nfn main() {}\n```\n";
