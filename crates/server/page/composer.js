@@ -76,8 +76,8 @@ export function PromptBox({ id, where, placeholder, send, extra, label, rows = 1
         onMouseDown=${event => { event.preventDefault(); take(item); }}><span class="proposal-name">${item.name}</span>
         <span class="soft">${item.about}</span></li>`)}
     </ul>`}
-    <textarea id="prompt" ref=${box} rows=${rows} value=${text} placeholder=${placeholder} aria-label=${label} spellcheck="false" enterkeyhint="send"
-      role="combobox" aria-expanded=${String(items.length > 0)} aria-controls="proposals" aria-autocomplete="list"
+    <textarea id="prompt" ref=${box} rows=${rows} value=${text} placeholder=${placeholder} aria-label=${label} spellcheck=${false} enterkeyhint="send"
+      aria-haspopup="listbox" aria-controls=${items.length ? 'proposals' : undefined} aria-autocomplete="list"
       aria-activedescendant=${items.length ? `proposal-${at}` : undefined}
       onInput=${event => write(event.target.value, event.target.selectionStart)} onKeyDown=${pressed} onBlur=${close}></textarea>
     ${extra({ text, submit })}

@@ -90,7 +90,7 @@ export function Header({ session }) {
     <div class="header-title"><${Title} session=${session} /><span class="soft directory" title=${detail?.cwd}>${shortPath(detail?.cwd)}</span></div>
     <${Connection} link=${session.link} />
     ${todos.length > 0 && html`<button class="chip ${state.panel === 'todos' ? 'pressed' : ''}" aria-pressed=${String(state.panel === 'todos')} onClick=${() => toggle('todos')}
-      aria-label=${`Todos: ${done} of ${todos.length} done`}><${Icon} name="list" size="14" /> ${done}/${todos.length}</button>`}
+      aria-label=${`Todos: ${done}/${todos.length} done`}><${Icon} name="list" size="14" /> ${done}/${todos.length}</button>`}
     <button class="chip ${state.panel === 'changes' ? 'pressed' : ''}" aria-pressed=${String(state.panel === 'changes')} aria-label="Changes" onClick=${() => toggle('changes')}>
       <${Icon} name="files" size="14" /> <span class="wide">Changes</span></button>
     <${Menu} session=${session} />

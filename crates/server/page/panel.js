@@ -30,7 +30,7 @@ function Changes({ session }) {
     ${!changes && html`<p class="soft">Loading…</p>`}
     ${changes && !turns.length && html`<p class="soft">No files were changed in this session.</p>`}
     ${turns.map(({ turn, files }) => html`<section class="turn" key=${turn} aria-label=${`Turn ${turn}`}>
-      <h3>Turn ${turn} <span class="soft">${count(files.length, 'file')}</span></h3>
+      <h2>Turn ${turn} <span class="soft">${count(files.length, 'file')}</span></h2>
       ${files.map(file => html`<${File} key=${file.path} file=${file} project=${project} />`)}
     </section>`)}`;
 }

@@ -12,7 +12,7 @@ function Item({ session }) {
   const isCurrent = state.session?.id === session.id;
   const close = () => { state.isListOpen = false; changed(); };
   return html`<li><a class="item ${isCurrent ? 'current' : ''} ${session.questions > 0 ? 'asks' : ''}" href=${`#${addressOf(session.id)}`} aria-current=${isCurrent ? 'page' : undefined} onClick=${close}>
-    <span class="dot ${session.state}" role="img" aria-label=${STATES[session.state] ?? ''} title=${STATES[session.state] ?? ''}></span>
+    ${STATES[session.state] ? html`<span class="dot ${session.state}" role="img" aria-label=${STATES[session.state]} title=${STATES[session.state]}></span>` : html`<span></span>`}
     <span class="item-title">${session.title || session.id}</span>
     ${session.questions > 0 && html`<span class="badge" aria-label=${count(session.questions, 'open question')}>${session.questions}</span>`}
     <span class="item-about" title=${session.cwd}>${shortPath(session.cwd)}</span>

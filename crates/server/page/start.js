@@ -55,7 +55,7 @@ export function NewSession({ open }) {
     <div class="start-body">
       <h1>What should be done?</h1>
       <label class="field"><span>Directory</span>
-        <input id="directory" list="directories" value=${cwd} placeholder="/home/…" autocomplete="off" spellcheck="false" aria-invalid=${String(Boolean(error))}
+        <input id="directory" list="directories" value=${cwd} placeholder="/home/…" autocomplete="off" spellcheck=${false} aria-invalid=${String(Boolean(error))}
           onInput=${event => { type(event.target.value); setError(null); }} /></label>
       <datalist id="directories">${known.map(path => html`<option value=${path} />`)}</datalist>
       <${PromptBox} id=${NEW} where=${{ cwd }} label="First prompt" placeholder="Ask anything…   / command   @ file" rows=${3} returned=${returned} send=${text => { start(text); }} extra=${buttons} />
@@ -87,7 +87,7 @@ export function Login({ login }) {
       <h1>Brynhild</h1>
       ${message && html`<p role="alert" class="login-message">${message}</p>`}
       <p class="soft">Each link that <code>brynhild serve</code> prints works once. Open the latest one in this browser, or paste it here.</p>
-      <label class="field"><span>Link or code</span><input value=${code} autocomplete="off" spellcheck="false" onInput=${event => setCode(event.target.value)} /></label>
+      <label class="field"><span>Link or code</span><input value=${code} autocomplete="off" spellcheck=${false} onInput=${event => setCode(event.target.value)} /></label>
       <button class="primary" type="submit" disabled=${isBusy || !code.trim()}>Log in</button>
     </form>
   </main>`;

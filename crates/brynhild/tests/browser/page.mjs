@@ -132,10 +132,14 @@ async function tools(page) {
   await last(page, ".end").getByText("Stopped").waitFor();
   done("stop ends a turn");
   await turn(page, "todos");
-  await page.getByRole("button", { name: "Todos: 1 of 2 done" }).click();
+  await page.getByRole("button", { name: "Todos: 1/2 done" }).click();
   await page.locator(".todos .pending", { hasText: "Test it" }).waitFor();
   await page.getByRole("button", { name: "Close the panel" }).click();
   done("todos are shown");
+  await turn(page, "delegate");
+  await page.locator(".agent summary", { hasText: "general-purpose" }).last().click();
+  await page.locator(".nested .reply", { hasText: "Looked around." }).waitFor();
+  done("the work of an agent is inside its call");
 }
 
 async function questions(page) {

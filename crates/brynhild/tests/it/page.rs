@@ -12,7 +12,7 @@ use crate::project_with;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/browser/page.mjs");
 const PATIENCE: Duration = Duration::from_mins(5);
-const STEPS: usize = 33;
+const STEPS: usize = 34;
 
 const MARKDOWN: &str = "# Heading\n\nSome **bold** text, `code` and a [link](https://example.org/).\n\n\
                         - an item\n\n```rust\nfn main() {}\n```\n";
@@ -57,6 +57,9 @@ fn reply(messages: &Value) -> Reply {
     if prompt.contains("hostile") {
         return hostile();
     }
+    if prompt.contains("look") {
+        return Reply::text("Looked around.");
+    }
     let (tool, args) = if prompt.contains("run") {
         let command = "echo begun; until [ -e go ]; do sleep 0.1; done; echo over";
         ("Bash", json!({"command": command}))
@@ -65,6 +68,9 @@ fn reply(messages: &Value) -> Reply {
     } else if prompt.contains("todos") {
         let done = json!({"content": "Write it", "status": "completed"});
         ("TodoWrite", json!({"todos": [done, {"content": "Test it", "status": "pending"}]}))
+    } else if prompt.contains("delegate") {
+        let args = json!({"prompt": "look", "description": "Look around"});
+        ("Task", args)
     } else if prompt.contains("destroy") {
         ("Bash", json!({"command": "git reset --hard HEAD"}))
     } else if prompt.contains("wide") {
