@@ -31,6 +31,7 @@ mod interactive;
 mod lmao;
 mod mcp;
 mod network;
+mod page;
 mod permissions;
 mod pictures;
 mod plugin_kit;
