@@ -403,7 +403,7 @@ impl Session {
             let answer =
                 reply.map_or(Answer::Nobody, |reply| permission::answer(reply, can_remember));
             // The conversation may be over.
-            let _ = inputs.send(Input::Answer { call, answer }).await;
+            let _ = inputs.send(Input::Answer { call, answer, by: None }).await;
         };
         self.questions.retain(|question| !question.is_finished());
         self.questions.push(tokio::task::spawn_local(asking).abort_handle());

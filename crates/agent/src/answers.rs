@@ -10,24 +10,27 @@ use contract::id::CallId;
 use contract::policy::Mode;
 use tokio::sync::{oneshot, watch};
 
+/// An answer, and the client that gave it if there can be several.
+pub(crate) type Given = (Answer, Option<String>);
+
 /// Questions that wait for an answer, and the freedom that tools have at most until the turn ends.
 #[derive(Default)]
 pub(crate) struct Answers {
-    questions: Mutex<HashMap<CallId, oneshot::Sender<Answer>>>,
+    questions: Mutex<HashMap<CallId, oneshot::Sender<Given>>>,
     ceiling: Mutex<Option<Mode>>,
     pub(crate) has_told_fallback: AtomicBool,
 }
 
 impl Answers {
-    pub(crate) fn give(&self, call: &CallId, answer: Answer) {
+    pub(crate) fn give(&self, call: &CallId, answer: Answer, by: Option<String>) {
         let waiting = locked(&self.questions).remove(call);
         if let Some(sender) = waiting {
             // The call may have been cancelled.
-            let _ = sender.send(answer);
+            let _ = sender.send((answer, by));
         }
     }
 
-    pub(crate) fn wait_for(&self, call: &CallId) -> oneshot::Receiver<Answer> {
+    pub(crate) fn wait_for(&self, call: &CallId) -> oneshot::Receiver<Given> {
         let (sender, receiver) = oneshot::channel();
         locked(&self.questions).insert(call.clone(), sender);
         receiver

@@ -34,7 +34,8 @@ pub struct Conversation {
     pub events: mpsc::Receiver<Arc<Event>>,
     /// Takes the input of the front end.
     pub inputs: mpsc::Sender<Input>,
-    task: JoinHandle<()>,
+    /// Ends when everything is written.
+    pub task: JoinHandle<()>,
 }
 
 /// The start of a conversation.
@@ -332,7 +333,7 @@ impl Actor {
                 tokio::select! {
                     outcome = &mut work => break outcome?,
                     input = self.inputs.recv(), if !self.is_ending => match input {
-                        Some(Input::Answer { call, answer }) => self.answers.give(&call, answer),
+                        Some(Input::Answer { call, answer, by }) => self.answers.give(&call, answer, by),
                         Some(Input::Interrupt) => cancel.cancel(),
                         None => {
                             self.is_ending = true;

@@ -415,9 +415,9 @@ impl Turn<'_> {
             destructive: false,
             remember: Vec::new(),
         };
-        let answer = tool_call::ask(self.context, journal, &call, question).await?;
-        let answered =
-            EventKind::Answered { call: call.id, answer: answer.clone(), rules: Vec::new() };
+        let (answer, by) = tool_call::ask(self.context, journal, &call, question).await?;
+        let (call, rules) = (call.id, Vec::new());
+        let answered = EventKind::Answered { call, answer: answer.clone(), rules, by };
         journal.note(vec![answered]).await?;
         Ok(answer)
     }

@@ -14,6 +14,7 @@ mod look;
 mod manage;
 mod mcp;
 mod role;
+mod serve;
 
 pub use chat::{ChatArgs, InputFormat};
 pub use extend::{
@@ -35,6 +36,7 @@ pub use role::{
     ApproveArgs, ClearedPart, FlowCommand, MemoryCommand, MemoryKind, RunArgs, RunAudit, RunFormat,
     TestArgs,
 };
+pub use serve::ServeArgs;
 
 /// An AI coding assistant for the terminal.
 #[derive(Debug, Parser)]
@@ -304,6 +306,8 @@ pub enum Command {
         #[arg(long)]
         login: bool,
     },
+    /// Hold conversations with browsers and programs over HTTP
+    Serve(ServeArgs),
     /// List, check and test hooks
     #[command(subcommand)]
     Hooks(HooksCommand),

@@ -14,6 +14,7 @@ mod evals;
 mod grant;
 mod hooks;
 mod interactive;
+mod live;
 mod login;
 mod logs;
 mod mcp;
@@ -26,6 +27,7 @@ mod role;
 mod role_runner;
 mod sandbox;
 mod schema;
+mod serve;
 pub(crate) mod session;
 pub(crate) mod stats;
 mod task_journal;
@@ -86,6 +88,7 @@ pub(crate) fn run(mut cli: Cli) -> Outcome {
             asynchronously(repl::run_after(Assembly::new(trust::settled(run)?), None))
         }
         Some(Command::Acp { login: false }) => asynchronously(acp::run(cli.global)),
+        Some(Command::Serve(args)) => asynchronously(serve::run(cli.global, args)),
         Some(Command::Schema { inputs }) => schema::print(inputs),
         Some(Command::Completions { shell }) => schema::completions(shell),
         Some(Command::Man) => schema::manual(),
@@ -365,6 +368,7 @@ fn dispatch(assembly: &Assembly, command: Command) -> Outcome {
         | Command::Schema { .. }
         | Command::Completions { .. }
         | Command::Man
+        | Command::Serve(_)
         | Command::Stubs { .. } => unreachable!("handled before the configuration is read"),
     }
 }

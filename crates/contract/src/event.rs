@@ -114,6 +114,9 @@ pub enum EventKind {
         answer: Answer,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         rules: Vec<String>,
+        /// The client that answered, if there can be several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     },
     /// A running tool said something. Not kept.
     ToolProgress {
@@ -412,6 +415,8 @@ pub enum Input {
         call: CallId,
         #[serde(flatten)]
         answer: Answer,
+        #[serde(default)]
+        by: Option<String>,
     },
     /// Compact the conversation.
     Compact {

@@ -31,7 +31,11 @@ pub struct Reply {
 impl Reply {
     /// All text parts, joined.
     pub fn text(&self) -> String {
-        self.parts.iter().filter_map(Part::as_text).collect()
+        let texts = self.parts.iter().filter_map(|part| match part {
+            Part::Text { text } => Some(text.as_str()),
+            Part::Thinking { .. } | Part::Call(_) => None,
+        });
+        texts.collect()
     }
 
     /// All thinking parts, joined.
@@ -68,15 +72,6 @@ pub enum Part {
     },
     /// A request to run a tool.
     Call(ToolCall),
-}
-
-impl Part {
-    fn as_text(&self) -> Option<&str> {
-        match self {
-            Self::Text { text } => Some(text),
-            Self::Thinking { .. } | Self::Call(_) => None,
-        }
-    }
 }
 
 /// A request by the model to run a tool.

@@ -176,7 +176,7 @@ impl TurnProgress<'_> {
         for (event, answer) in asked.iter().zip(answers) {
             self.is_stopped |= answer == Answer::Cancel;
             if let EventKind::Asked { call, .. } = &event.kind {
-                let input = Input::Answer { call: call.clone(), answer };
+                let input = Input::Answer { call: call.clone(), answer, by: None };
                 let _ = inputs.send(input).await;
             }
         }

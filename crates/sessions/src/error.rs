@@ -42,10 +42,18 @@ pub enum Error {
 /// The process that has a session open, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// The process.
     pub pid: Option<u32>,
-    /// Since when.
     pub since: Option<Timestamp>,
+    /// The socket of its server and the token for it, if other programs can join the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<(PathBuf, String)>,
+}
+
+impl Holder {
+    /// This process.
+    pub(crate) fn own(server: Option<(PathBuf, String)>) -> Self {
+        Self { pid: Some(std::process::id()), since: Some(Timestamp::now()), server }
+    }
 }
 
 impl fmt::Display for Holder {

@@ -167,6 +167,19 @@ impl Store {
         }
     }
 
+    /// The process that has a session open, if one has.
+    pub fn holder(&self, id: &SessionId) -> Option<Holder> {
+        let path = self.directory.join(format!("{id}.lock"));
+        let is_held = path.exists() && matches!(Lock::try_take(&path), Ok(None));
+        is_held.then(|| files::cache::read(&path).unwrap_or_default())
+    }
+
+    /// Notes in the lock of a session that this process has open where others can join it.
+    pub fn announce(&self, id: &SessionId, server: (PathBuf, String)) -> io::Result<()> {
+        let holder = serde_json::to_vec(&Holder::own(Some(server)))?;
+        fs::write(self.directory.join(format!("{id}.lock")), holder)
+    }
+
     /// Removes a session for good. Refused while it is open.
     pub fn delete(&self, id: &SessionId) -> Result<(), Error> {
         self.must_exist(id)?;
@@ -258,7 +271,7 @@ impl Store {
     }
 
     /// Hands out the events of a session, one at a time. Returns what was damaged.
-    pub(crate) fn each_event<E: From<Error>>(
+    pub fn each_event<E: From<Error>>(
         &self,
         id: &SessionId,
         mut take: impl FnMut(Event) -> Result<(), E>,
@@ -327,8 +340,7 @@ impl Store {
             let holder = files::cache::read(&path).unwrap_or_default();
             return Err(Error::Open { id: id.clone(), holder });
         };
-        let holder = Holder { pid: Some(std::process::id()), since: Some(Timestamp::now()) };
-        let holder = serde_json::to_vec(&holder).map_err(io::Error::from);
+        let holder = serde_json::to_vec(&Holder::own(None)).map_err(io::Error::from);
         let noted = holder.and_then(|holder| {
             lock.file.set_len(0)?;
             lock.file.write_all(&holder)

@@ -37,6 +37,7 @@ user_files! {
     AUDIT = "audit.jsonl", "decisions that gave or refused access";
     SESSIONS = "sessions", "sessions, and snapshots for undo";
     LOGS = "logs", "conversation logs";
+    SERVER = "server", "sockets of `serve`, and logins of browsers";
     CACHE = "cache", "can be deleted at any time";
     SANDBOX = "sandbox", "files that sandboxes use";
 }

@@ -338,7 +338,7 @@ impl Actor {
         .await;
         let answer = self.answer().await;
         let told = answer.clone();
-        self.emit(EventKind::Answered { call, answer: told, rules: Vec::new() }).await;
+        self.emit(EventKind::Answered { call, answer: told, rules: Vec::new(), by: None }).await;
         match answer {
             Answer::Once | Answer::Session | Answer::Project | Answer::Always => {
                 self.end("edit-1", CallOutcome::Ran, output).await;

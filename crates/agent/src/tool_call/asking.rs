@@ -15,6 +15,7 @@ use futures::stream::FuturesUnordered;
 use futures::{Stream, StreamExt};
 
 use super::{Approved, Prepared, Settled};
+use crate::answers::Given;
 use crate::journal::{Journal, Logged};
 use crate::turn_context::{TurnContext, blocking};
 
@@ -116,25 +117,25 @@ pub(crate) async fn ask(
     journal: &mut Journal,
     call: &ToolCall,
     question: EventKind,
-) -> Logged<Answer> {
+) -> Logged<Given> {
     let answers = FuturesUnordered::from_iter([answer_to(context, &call.id, 0)]);
     journal.note(vec![question]).await?;
     tokio::pin!(answers);
     let answer = first(context, journal, answers, vec![call.name.clone()]).await?;
-    Ok(answer.map_or(Answer::Nobody, |(_, answer)| answer))
+    Ok(answer.map_or((Answer::Nobody, None), |(_, given)| given))
 }
 
 fn answer_to(
     context: TurnContext<'_>,
     call: &CallId,
     index: usize,
-) -> impl Future<Output = (usize, Answer)> + use<> {
+) -> impl Future<Output = (usize, Given)> + use<> {
     let receiver = context.answers.wait_for(call);
     let cancel = context.cancel.clone();
     async move {
         tokio::select! {
-            () = cancel.cancelled() => (index, Answer::Cancel),
-            answer = receiver => (index, answer.unwrap_or(Answer::Nobody)),
+            () = cancel.cancelled() => (index, (Answer::Cancel, None)),
+            given = receiver => (index, given.unwrap_or((Answer::Nobody, None))),
         }
     }
 }
@@ -165,13 +166,14 @@ async fn answered(
     context: TurnContext<'_>,
     journal: &mut Journal,
     question: Question,
-    answer: Answer,
+    (answer, by): Given,
 ) -> Logged<Prepared> {
     let Question { mut approved, ruling, .. } = question;
     // Before the answer is noted: a rule that is said to be remembered is.
     let kept = remember(context, &approved, &answer);
     let call = approved.call.id.clone();
-    let noted = EventKind::Answered { call, answer: answer.clone(), rules: kept.rules.clone() };
+    let rules = kept.rules.clone();
+    let noted = EventKind::Answered { call, answer: answer.clone(), rules, by };
     journal.note(vec![noted]).await?;
     let (outcome, text) = match answer {
         Answer::Once | Answer::Session | Answer::Project | Answer::Always => {

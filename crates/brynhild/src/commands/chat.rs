@@ -18,6 +18,7 @@ use line_ui::turn;
 use line_ui::verdict::Verdict;
 use plugins::commands::SESSION;
 use serde_json::Value;
+use server::attach::{Attached, attach};
 use sessions::conversation_log::ConversationLog;
 use sessions::snapshots::SessionSnapshots;
 
@@ -56,17 +57,24 @@ impl OpenConversation {
         assembly: &Assembly,
         args: &ChatArgs,
         answering: Arc<AnsweringModel>,
-        prepare: impl FnOnce(&mut Setup, &ChosenSession) -> T,
+        prepare: impl FnOnce(&mut Setup, &mut ChosenSession) -> T,
     ) -> Result<(Self, T), Problem> {
         let root = assembly.root()?.to_owned();
         let mut setup = Setup::new(assembly, args, &root, &answering).await?;
-        let chosen = session_choice::choose(assembly, &root, args.no_save)?;
-        let prepared = prepare(&mut setup, &chosen);
+        let mut chosen = session_choice::choose(assembly, &root, args.no_save)?;
+        let prepared = prepare(&mut setup, &mut chosen);
         let (id, storage) = (chosen.id.clone(), chosen.storage);
         let (background, role) = (setup.background.clone(), setup.role.clone());
+        let joined = chosen.server.take().map(|server| {
+            let last = chosen.history.last().map(|event| event.seq).unwrap_or_default();
+            attach(server, id.clone(), last)
+        });
         let opening = setup::beginning(assembly, &root, chosen);
         let snapshots = opening.snapshots.clone();
-        let conversation = setup.open(assembly, &root, Some(&answering), opening)?;
+        let conversation = match joined {
+            Some(Attached { events, inputs, task }) => Conversation { events, inputs, task },
+            None => setup.open(assembly, &root, Some(&answering), opening)?,
+        };
         let opened = Self { conversation, answering, background, snapshots, role, id, storage };
         Ok((opened, prepared))
     }

@@ -124,7 +124,7 @@ async fn talk(
                 // Without a session there is none to leave for another.
                 None => continue,
             },
-            opened = open(&assembly) => opened,
+            opened = open(&assembly, None) => opened,
         };
         let opened = match (opened, before.take()) {
             (Ok(opened), _) => opened,
@@ -173,11 +173,17 @@ fn exit_of(leave: &Leave) -> Option<Exit> {
 /// A conversation with its history, and the files that are watched for it.
 pub(super) type Opened = (OpenConversation, (Arc<Reload>, Vec<Event>));
 
-pub(super) async fn open(assembly: &Assembly) -> Result<Opened, Problem> {
+/// Opens the session that the flags name, or one that is not saved and begins with `before`.
+pub(super) async fn open(
+    assembly: &Assembly,
+    before: Option<Vec<Event>>,
+) -> Result<Opened, Problem> {
     let answering = Arc::new(assemble::answering_model::answering(assembly).await?);
     assembly.services.has_late_tools.get_or_init(|| ());
-    OpenConversation::open(assembly, &ChatArgs::default(), answering, |setup, chosen| {
+    let args = ChatArgs { no_save: before.is_some(), ..ChatArgs::default() };
+    OpenConversation::open(assembly, &args, answering, |setup, chosen| {
         setup.lift_round_limit(assembly);
+        chosen.history.extend(before.into_iter().flatten());
         (setup.watch(assembly), chosen.history.clone())
     })
     .await

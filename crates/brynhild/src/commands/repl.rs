@@ -174,7 +174,7 @@ impl Talk<'_> {
         }
         let args = ChatArgs::default();
         let answering = Arc::clone(self.answering);
-        let prepare = |setup: &mut Setup, chosen: &ChosenSession| {
+        let prepare = |setup: &mut Setup, chosen: &mut ChosenSession| {
             if is_terminal {
                 setup.lift_round_limit(assembly);
             }

@@ -148,6 +148,10 @@ pub(crate) fn line_editor(assembly: &Assembly) -> ::tui::line::Editor {
     editor
 }
 
+fn noted(what: EventKind) -> Answer {
+    Answer::send(Input::Record(what))
+}
+
 pub(crate) fn notice_of(problem: &Problem) -> Answer {
     Answer::Tell { level: Level::Error, text: problem.message(), hint: problem.hint.clone() }
 }
@@ -355,7 +359,7 @@ impl Requests {
                 let wanted = undo::request(turns, is_forced, false);
                 let (report, events) = self.restore(direction, wanted)?;
                 let mut answers = vec![Answer::Show(undo::told(&report))];
-                answers.extend(events);
+                answers.extend(events.into_iter().map(noted));
                 Answer::Several(answers)
             }
             Control::Copy => Answer::Start(Action::Copy),
@@ -394,16 +398,16 @@ impl Requests {
     }
 
     /// Undoes or redoes changes of files. Returns the events to record in the session.
-    fn restore(
+    pub(crate) fn restore(
         &self,
         direction: Direction,
         wanted: UndoRequest,
-    ) -> Result<(UndoReport, Vec<Answer>), Problem> {
+    ) -> Result<(UndoReport, Vec<EventKind>), Problem> {
         let store = self.assembly.store()?;
         let history = || Ok(store.history(&self.id)?);
         let mut events = Vec::new();
         let report = undo::restore(self.keeper()?, history, (direction, wanted), &mut |what| {
-            events.push(Answer::send(Input::Record(what)));
+            events.push(what);
             Ok(())
         })?;
         Ok((report, events))
@@ -422,7 +426,7 @@ impl Requests {
         if turns > 0 {
             let wanted = undo::request(turns, false, false);
             let (report, events) = self.restore(Direction::Undo, wanted)?;
-            answers.extend(events);
+            answers.extend(events.into_iter().map(noted));
             let (done, kept) = (report.files.len(), report.kept.len());
             note = format!("Rewound · files restored: {done}");
             if kept > 0 {

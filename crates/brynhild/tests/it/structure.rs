@@ -29,6 +29,7 @@ const BUDGETS: &[(&str, usize)] = &[
     ("providers/src", 7_000),
     ("python-host/src", 5_500),
     ("sandbox/src", 8_000),
+    ("server/src", 5_000),
     ("sessions/src", 7_000),
     ("setup/src", 1_500),
     ("subagents/src", 540),

@@ -130,7 +130,7 @@ impl Request<'_> {
                 EventKind::Asked { call, .. } => {
                     let question = self.backend.host.question(&event);
                     let answer = ask(&question, &cancel, client.as_ref()).await;
-                    let input = Input::Answer { call: call.clone(), answer };
+                    let input = Input::Answer { call: call.clone(), answer, by: None };
                     let _ = conversation.inputs().send(input).await;
                 }
                 EventKind::ToolProgress { text, .. } => {

@@ -100,7 +100,7 @@ fn call() -> Vec<EventKind> {
             destructive: false,
             remember: Vec::new(),
         },
-        EventKind::Answered { call: id.clone(), answer: Answer::Once, rules: Vec::new() },
+        EventKind::Answered { call: id.clone(), answer: Answer::Once, rules: Vec::new(), by: None },
         EventKind::ToolFinished {
             call: id,
             name: "Bash".into(),

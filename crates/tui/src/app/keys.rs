@@ -83,7 +83,7 @@ impl App {
                 for call in calls {
                     self.asks.retain(|ask| ask.permission.call != call);
                     let answer = answer.clone();
-                    let input = contract::event::Input::Answer { call, answer };
+                    let input = contract::event::Input::Answer { call, answer, by: None };
                     effects.push(Effect::send(input));
                 }
                 self.show_asks();

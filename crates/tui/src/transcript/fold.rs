@@ -114,7 +114,7 @@ impl Transcript {
                 });
             }
             EventKind::Asked { call, .. } => self.with_tool(call, Tool::asked),
-            EventKind::Answered { call, answer, rules } => {
+            EventKind::Answered { call, answer, rules, .. } => {
                 self.with_tool(call, |tool| tool.answered(answer, rules));
             }
             EventKind::ToolProgress { call, text } => {

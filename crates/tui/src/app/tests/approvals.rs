@@ -7,7 +7,7 @@ use crate::host::{Inquiry, ReplyKind};
 
 fn given(stage: &mut Stage) -> Vec<(String, Given)> {
     let answer = |input| match input {
-        ToConversation::Answer { call, answer } => Some((call.0, answer)),
+        ToConversation::Answer { call, answer, .. } => Some((call.0, answer)),
         _ => None,
     };
     stage.sent().into_iter().filter_map(answer).collect()
@@ -338,6 +338,7 @@ fn dialog_closes_if_another_client_answers() {
         call: CallId("1".into()),
         answer: Given::Once,
         rules: vec![],
+        by: None,
     });
     stage.shows("second");
     stage.event(ended());

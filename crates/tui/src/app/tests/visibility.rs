@@ -36,6 +36,7 @@ fn status_line_shows_an_open_question_first() {
         call: CallId("2".into()),
         answer: contract::event::Answer::Once,
         rules: vec![],
+        by: None,
     });
     stage.shows("running Bash");
 }

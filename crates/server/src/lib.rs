@@ -1,0 +1,30 @@
+//! Conversations over HTTP: routes, event streams and the page for browsers.
+//!
+//! The binary implements [`host::Host`], which opens conversations and reads stored sessions. This
+//! crate serves them: one room for each session, which several clients share. A client reads events
+//! as a stream that begins with the log, so that no client misses an event, and a client that reads
+//! slowly is dropped and resumes; the agent never waits for it. Requests come from programs and from
+//! browsers, in which other pages try to reach this machine too, so `guard` checks each one.
+
+mod answers;
+pub mod attach;
+mod body;
+mod credentials;
+mod fold;
+mod guard;
+pub mod host;
+mod hub;
+pub mod lines;
+mod listen;
+mod markdown;
+mod openai;
+mod page;
+mod queue;
+mod replay;
+mod reply;
+mod room;
+mod routes;
+mod session_routes;
+
+pub use credentials::Token;
+pub use listen::{Address, Options, serve};

@@ -1,0 +1,264 @@
+//! Listens at an address or a socket, and serves connections.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use contract::secret::Secret;
+use files::private;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::net::sockopt::set_socket_send_buffer_size;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio::task::{JoinSet, LocalSet};
+
+use crate::credentials::{self, Credentials, Scopes, Token};
+use crate::fold::Fold;
+use crate::guard::Door;
+use crate::host::{Failure, Host, Opened, Reachable};
+use crate::hub::Hub;
+use crate::routes::Server;
+
+/// Connections at once, at most; a client that listens keeps one.
+const MAX_CONNECTIONS: usize = 512;
+/// Time for the head of a request to arrive.
+const HEAD: Duration = Duration::from_secs(15);
+/// Bytes of the head of a request.
+const HEAD_SIZE: usize = 64 << 10;
+/// Bytes that the system holds for a client that reads slowly.
+const SEND_BUFFER: usize = 256 << 10;
+/// The longest path of a socket that all systems allow.
+const SOCKET_PATH: usize = 100;
+
+/// The place where clients connect.
+#[derive(Clone, Debug)]
+pub enum Address {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
+impl Address {
+    /// Reads the address that the command line names. Only a proxy may be reached from outside.
+    pub fn parse(named: &str, cwd: &Path, is_proxied: bool) -> Result<Self, Failure> {
+        if let Some(path) = named.strip_prefix("unix:") {
+            return Ok(Self::Unix(cwd.join(path)));
+        }
+        let address = named.replace("localhost:", "127.0.0.1:").parse();
+        let address: SocketAddr = address.map_err(|_| {
+            Failure::bad(format!("`{named}` is not an address"))
+                .hint("`127.0.0.1:4117`, or `unix:PATH` for a socket")
+        })?;
+        if !address.ip().is_loopback() && !is_proxied {
+            return Err(Failure::bad(format!("{address} can be reached by other machines"))
+                .hint("listen at 127.0.0.1, or name the proxy that adds TLS by `--behind-proxy`"));
+        }
+        Ok(Self::Tcp(address))
+    }
+}
+
+/// The settings of a server.
+pub struct Options {
+    pub address: Address,
+    /// The name of a proxy in front, which adds TLS.
+    pub public: Option<String>,
+    pub tokens: Vec<Token>,
+    /// The private directory for cookies, and for the socket at which other programs join sessions.
+    pub state: Option<PathBuf>,
+    /// The directory that is meant if a request names none.
+    pub cwd: PathBuf,
+    /// The directories that sessions may work in; empty for all.
+    pub projects: Vec<PathBuf>,
+    /// Time that a question waits if no client is connected.
+    pub question_limit: Duration,
+    pub version: &'static str,
+    /// A conversation that is open already, with its earlier events.
+    pub opened: Option<(Opened, Vec<contract::event::Event>)>,
+}
+
+/// A socket whose file is removed in the end.
+struct Socket {
+    path: PathBuf,
+    listener: UnixListener,
+}
+
+impl Socket {
+    /// Opens a socket that only this user can use. One that nobody serves any more is replaced.
+    fn bind(path: &Path) -> io::Result<Self> {
+        let is_socket = path.symlink_metadata().is_ok_and(|found| found.file_type().is_socket());
+        if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
+            std::fs::remove_file(path)?;
+        }
+        let listener = UnixListener::bind(path)?;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+        Ok(Self { path: path.to_owned(), listener })
+    }
+
+    /// The next client that runs as this user.
+    async fn accept(&self) -> UnixStream {
+        loop {
+            let Ok((stream, _)) = self.listener.accept().await else { continue };
+            let own = rustix::process::geteuid().as_raw();
+            if stream.peer_cred().is_ok_and(|peer| peer.uid() == own) {
+                return stream;
+            }
+        }
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        // A file that stays is replaced by the next server.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Serves clients until `until` is done, then ends all sessions in order. `ready` hears the address
+/// once it is open.
+pub async fn serve(
+    host: Rc<dyn Host>,
+    options: Options,
+    until: impl Future<Output = ()>,
+    ready: impl FnOnce(&str, Option<&Reachable>),
+) -> io::Result<()> {
+    LocalSet::new().run_until(served(host, options, until, ready)).await
+}
+
+async fn served(
+    host: Rc<dyn Host>,
+    options: Options,
+    until: impl Future<Output = ()>,
+    ready: impl FnOnce(&str, Option<&Reachable>),
+) -> io::Result<()> {
+    let (mut port, mut tcp, mut unix) = (0, None, None);
+    let door = match &options.address {
+        Address::Tcp(address) => {
+            let listener = TcpListener::bind(address).await?;
+            let address = listener.local_addr()?;
+            port = address.port();
+            tcp = Some(listener);
+            Door::tcp(address, options.public.as_deref())
+        }
+        Address::Unix(path) => {
+            unix = Some(Socket::bind(path)?);
+            Door::Unix
+        }
+    };
+    let (joining, reachable) = joining(options.state.as_deref())?;
+    let mut tokens = options.tokens;
+    if let Some(reachable) = &reachable {
+        let secret = Secret::new(reachable.token.clone());
+        tokens.extend(Token::new("terminal", &secret, Scopes::ApproveAlways));
+    }
+    let is_secure = options.public.is_some();
+    let file = options.state.as_ref().filter(|_| port != 0);
+    let file = file.map(|directory| directory.join(format!("cookies-{port}")));
+    let credentials = Credentials::new(tokens, port, file, is_secure);
+    let place = match (&options.address, &options.public) {
+        (Address::Tcp(_), Some(public)) => format!("https://{public}"),
+        (Address::Tcp(address), None) => format!("http://{}", SocketAddr::new(address.ip(), port)),
+        (Address::Unix(path), _) => format!("unix:{}", path.display()),
+    };
+    let hub = Rc::new(Hub::new(
+        Rc::clone(&host),
+        (options.cwd, options.projects),
+        reachable.clone().unwrap_or_default(),
+        options.question_limit,
+    ));
+    if let Some((opened, history)) = options.opened {
+        let mut fold = Fold::default();
+        for event in &history {
+            fold.take(event);
+        }
+        hub.adopt(opened, fold);
+    }
+    let server = Rc::new(Server::new(Rc::clone(&hub), credentials, place.clone(), options.version));
+    ready(&place, reachable.as_ref());
+    if tcp.is_some() {
+        server.offer_link()?;
+    }
+    let ticking = tokio::task::spawn_local(Rc::clone(&hub).tick());
+    let mut connections = JoinSet::new();
+    tokio::pin!(until);
+    loop {
+        let has_room = connections.len() < MAX_CONNECTIONS;
+        tokio::select! {
+            () = &mut until => break,
+            Some(_) = connections.join_next(), if !connections.is_empty() => {}
+            // A client that went away while it was accepted is not a reason to stop.
+            accepted = accept(tcp.as_ref()), if has_room => if let Ok((stream, peer)) = accepted {
+                let _ = stream.set_nodelay(true);
+                let _ = set_socket_send_buffer_size(&stream, SEND_BUFFER);
+                let serving = connection(&server, door.clone(), peer.to_string(), stream);
+                connections.spawn_local(serving);
+            },
+            stream = accept_local(unix.as_ref()), if has_room => {
+                let serving = connection(&server, door.clone(), "the socket".to_owned(), stream);
+                connections.spawn_local(serving);
+            }
+            // Programs that join are few, and a full house must not keep them out.
+            stream = accept_local(joining.as_ref()) => {
+                let serving = connection(&server, Door::Joining, "a program".to_owned(), stream);
+                connections.spawn_local(serving);
+            }
+        }
+    }
+    ticking.abort();
+    hub.close_all().await;
+    connections.shutdown().await;
+    Ok(())
+}
+
+async fn accept(listener: Option<&TcpListener>) -> io::Result<(tokio::net::TcpStream, SocketAddr)> {
+    match listener {
+        Some(listener) => listener.accept().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn accept_local(socket: Option<&Socket>) -> UnixStream {
+    match socket {
+        Some(socket) => socket.accept().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Opens the socket at which other programs join sessions.
+fn joining(state: Option<&Path>) -> io::Result<(Option<Socket>, Option<Reachable>)> {
+    let Some(directory) = state else { return Ok((None, None)) };
+    private::make_directory(directory)?;
+    let path = directory.join(format!("{}.sock", std::process::id()));
+    if path.as_os_str().len() > SOCKET_PATH {
+        return Ok((None, None));
+    }
+    let reachable = Reachable { socket: path.clone(), token: credentials::random()? };
+    Ok((Some(Socket::bind(&path)?), Some(reachable)))
+}
+
+fn connection(
+    server: &Rc<Server>,
+    door: Door,
+    peer: String,
+    stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
+) -> impl Future<Output = ()> + 'static {
+    let server = Rc::clone(server);
+    async move {
+        let (door, peer) = (Rc::new(door), Rc::new(peer));
+        let answer = service_fn(move |request| {
+            let (server, door, peer) = (Rc::clone(&server), Rc::clone(&door), Rc::clone(&peer));
+            async move { Ok::<_, Infallible>(server.answer(request, &door, &peer).await) }
+        });
+        let serving = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD)
+            .max_buf_size(HEAD_SIZE)
+            .serve_connection(TokioIo::new(stream), answer);
+        // An error of one connection concerns only its client.
+        let _ = serving.await;
+    }
+}

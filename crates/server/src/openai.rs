@@ -1,0 +1,237 @@
+//! Chat completions as OpenAI's clients ask for them. Each is a session that is not saved, in
+//! read-only mode: nobody is there to answer questions.
+
+use std::rc::Rc;
+
+use bytes::Bytes;
+use contract::event::{Answer, Event, EventKind, Input, Outcome, Piece};
+use contract::id::{Seq, SessionId, Timestamp};
+use contract::message::{Part, Reply as ModelReply, StopReason, Usage};
+use contract::policy::Mode;
+use http::{HeaderName, HeaderValue, StatusCode};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::body::Body;
+use crate::host::{Conversation, Failure, Opened, Wanted};
+use crate::hub::Hub;
+use crate::queue::{Queue, Weight};
+use crate::reply::{self, Reply};
+
+/// Names the session in the reply.
+const SESSION: HeaderName = HeaderName::from_static("x-brynhild-session");
+
+#[derive(Deserialize)]
+pub(crate) struct Request {
+    model: Option<String>,
+    messages: Vec<Message>,
+    #[serde(default)]
+    stream: bool,
+    #[serde(default)]
+    stream_options: StreamOptions,
+}
+
+#[derive(Default, Deserialize)]
+struct StreamOptions {
+    #[serde(default)]
+    include_usage: bool,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    role: String,
+    content: Option<Content>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Content {
+    Text(String),
+    Parts(Vec<Value>),
+}
+
+impl Message {
+    fn text(&self) -> String {
+        match &self.content {
+            None => String::new(),
+            Some(Content::Text(text)) => text.clone(),
+            Some(Content::Parts(parts)) => {
+                let texts: Vec<&str> =
+                    parts.iter().filter_map(|part| part["text"].as_str()).collect();
+                texts.join("\n")
+            }
+        }
+    }
+}
+
+/// The messages as a session: its system prompt, what was said before, and the prompt.
+fn session(messages: &[Message]) -> Result<(Option<String>, Vec<EventKind>, String), Failure> {
+    let (mut system, mut before) = (Vec::new(), Vec::new());
+    let Some((last, earlier)) = messages.split_last().filter(|(last, _)| last.role == "user")
+    else {
+        return Err(Failure::bad("the last of `messages` has the role `user`"));
+    };
+    for message in earlier {
+        let text = message.text();
+        match message.role.as_str() {
+            "system" | "developer" => system.push(text),
+            "assistant" => {
+                let reply =
+                    ModelReply { parts: vec![Part::Text { text }], ..ModelReply::default() };
+                before.push(EventKind::ReplyFinished { reply, usage: Usage::default() });
+            }
+            _ => before.push(EventKind::TurnStarted { prompt: text }),
+        }
+    }
+    if !before.is_empty() {
+        let outcome = Outcome::Answered { stop_reason: StopReason::EndTurn };
+        before.push(EventKind::TurnFinished { outcome, usage: Usage::default() });
+    }
+    let system = Some(system.join("\n\n")).filter(|text| !text.is_empty());
+    Ok((system, before, last.text()))
+}
+
+pub(crate) async fn complete(hub: &Rc<Hub>, request: Request) -> Result<Reply, Failure> {
+    let (system, before, prompt) = session(&request.messages)?;
+    let now = Timestamp::now();
+    let id = SessionId::parse(&format!("chat-{}", now.0.as_microsecond()));
+    let id = id.map_err(|error| Failure::bad(error.to_string()))?;
+    let event =
+        |(seq, kind)| Event { seq: Seq(seq), session: id.clone(), at: now, within: None, kind };
+    let before = (1..).zip(before).map(event).collect();
+    let wanted = Wanted {
+        session: Some(id.clone()),
+        cwd: hub.cwd.clone(),
+        // Clients that must name a model name the program.
+        model: request.model.filter(|model| model != "brynhild" && !model.is_empty()),
+        mode: Some(Mode::ReadOnly),
+        system,
+        unsaved: Some(before),
+        ..Wanted::default()
+    };
+    let opened = hub.host.open(wanted, &hub.reachable).await?;
+    let Opened { conversation, id, model, .. } = opened;
+    let prompt = Input::Prompt { text: prompt };
+    if conversation.inputs().send(prompt).await.is_err() {
+        return Err(crate::replay::internal("the conversation ended".to_owned()));
+    }
+    let shape = Shape { id: format!("chatcmpl-{id}"), model, created: now };
+    let mut reply = if request.stream {
+        let queue = Queue::default();
+        let has_usage = request.stream_options.include_usage;
+        tokio::task::spawn_local(stream(conversation, queue.clone(), shape, has_usage));
+        reply::events(Body::Queued(queue))
+    } else {
+        let done = run(conversation, |_| true).await;
+        let (reason, text, usage) = done?;
+        let message = json!({"role": "assistant", "content": text});
+        let choice = json!({"index": 0, "message": message, "finish_reason": reason});
+        let mut body = shape.json("chat.completion", &[choice]);
+        body["usage"] = usage_of(&usage);
+        reply::ok(&body)
+    };
+    if let Ok(id) = HeaderValue::from_str(id.as_str()) {
+        reply.headers_mut().insert(SESSION, id);
+    }
+    Ok(reply)
+}
+
+struct Shape {
+    id: String,
+    model: String,
+    created: Timestamp,
+}
+
+impl Shape {
+    fn json(&self, object: &str, choices: &[Value]) -> Value {
+        json!({
+            "id": self.id,
+            "object": object,
+            "created": self.created.0.as_second(),
+            "model": self.model,
+            "choices": choices,
+        })
+    }
+
+    fn chunk(&self, delta: &Value, reason: Option<&str>) -> Bytes {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
+        framed(&self.json("chat.completion.chunk", &[choice]))
+    }
+}
+
+fn framed(value: &Value) -> Bytes {
+    format!("data: {value}\n\n").into()
+}
+
+fn usage_of(usage: &Usage) -> Value {
+    json!({
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "total_tokens": usage.total_tokens(),
+    })
+}
+
+/// Runs the turn. `tell` gets each piece of text, and returns false if nobody listens any more.
+async fn run(
+    mut conversation: Box<dyn Conversation>,
+    mut tell: impl FnMut(&str) -> bool,
+) -> Result<(&'static str, String, Usage), Failure> {
+    let (mut text, mut end) = (String::new(), None);
+    while let Some(event) = conversation.next_event().await {
+        match &event.kind {
+            EventKind::Asked { call, .. } => {
+                let (call, answer, by) = (call.clone(), Answer::Nobody, None);
+                // A conversation that takes no answer ends by itself.
+                let _ = conversation.inputs().send(Input::Answer { call, answer, by }).await;
+            }
+            _ if event.within.is_some() => {}
+            EventKind::ReplyDelta { piece: Piece::Text { text: piece } } => {
+                text.push_str(piece);
+                if !tell(piece) {
+                    let _ = conversation.inputs().send(Input::Interrupt).await;
+                }
+            }
+            EventKind::TurnFinished { outcome, usage } => {
+                end = Some((outcome.clone(), usage.clone()));
+                break;
+            }
+            _ => {}
+        }
+    }
+    conversation.finish().await;
+    match end {
+        Some((Outcome::Failed { error, hint }, _)) => {
+            Err(Failure { hint, ..Failure::new(StatusCode::BAD_GATEWAY, error) })
+        }
+        Some((Outcome::Answered { stop_reason: StopReason::MaxTokens }, usage)) => {
+            Ok(("length", text, usage))
+        }
+        Some((_, usage)) => Ok(("stop", text, usage)),
+        None => Err(crate::replay::internal("the conversation ended".to_owned())),
+    }
+}
+
+async fn stream(conversation: Box<dyn Conversation>, queue: Queue, shape: Shape, has_usage: bool) {
+    queue.push(Weight::Kept, &shape.chunk(&json!({"role": "assistant", "content": ""}), None));
+    let done = run(conversation, |piece| {
+        queue.push(Weight::Kept, &shape.chunk(&json!({"content": piece}), None));
+        !queue.is_over()
+    })
+    .await;
+    match done {
+        Ok((reason, _, usage)) => {
+            queue.push(Weight::Kept, &shape.chunk(&json!({}), Some(reason)));
+            if has_usage {
+                let mut last = shape.json("chat.completion.chunk", &[]);
+                last["usage"] = usage_of(&usage);
+                queue.push(Weight::Kept, &framed(&last));
+            }
+        }
+        Err(failure) => {
+            let error = json!({"error": {"message": failure.message, "type": "server_error"}});
+            queue.push(Weight::Kept, &framed(&error));
+        }
+    }
+    queue.push(Weight::Kept, &Bytes::from_static(b"data: [DONE]\n\n"));
+    queue.end();
+}
