@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 /// The version of the protocol that is spoken.
 pub const VERSION: u16 = 1;
@@ -91,6 +91,23 @@ pub enum McpServer {
         #[serde(default)]
         env: Vec<Pair>,
     },
+}
+
+/// Servers as a configuration document. It grants them nothing.
+pub fn document(servers: &[McpServer]) -> Value {
+    let pairs = |pairs: &[Pair]| -> Map<String, Value> {
+        pairs.iter().map(|pair| (pair.name.clone(), pair.value.as_str().into())).collect()
+    };
+    let entry = |server: &McpServer| match server {
+        McpServer::Program { command, args, env, .. } => {
+            json!({"command": command, "args": args, "env": pairs(env)})
+        }
+        McpServer::Address { url, headers, .. } => {
+            json!({"type": "http", "url": url, "headers": pairs(headers)})
+        }
+    };
+    let entries = servers.iter().map(|server| (server.name().to_owned(), entry(server)));
+    json!({"mcpServers": entries.collect::<Map<_, _>>()})
 }
 
 impl McpServer {

@@ -34,7 +34,8 @@ pub struct Conversation {
     pub events: mpsc::Receiver<Arc<Event>>,
     /// Takes the input of the front end.
     pub inputs: mpsc::Sender<Input>,
-    task: JoinHandle<()>,
+    /// Ends when everything is written.
+    pub task: JoinHandle<()>,
 }
 
 /// The start of a conversation.

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::path::PathBuf;
 
+use crate::host::Failure;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use blake3::Hash;
@@ -21,7 +22,7 @@ const COOKIE_LIFE: u32 = 30 * 24 * 3600;
 
 /// What a client may do. Everybody with credentials may read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scopes {
+pub(crate) enum Scopes {
     Read,
     /// Also send prompts and change sessions.
     Prompt,
@@ -33,7 +34,7 @@ pub enum Scopes {
 
 impl Scopes {
     /// Reads the scope that the command line names.
-    pub fn parse(name: &str) -> Option<Self> {
+    fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "read" => Self::Read,
             "prompt" => Self::Prompt,
@@ -62,8 +63,27 @@ pub struct Token {
 }
 
 impl Token {
+    /// Takes the token that `NAME[:SCOPE]` means; `variable` reads the environment.
+    pub fn parse<'a>(
+        named: &str,
+        variable: impl Fn(&str) -> Option<&'a str>,
+    ) -> Result<Self, Failure> {
+        let (name, scope) = named.split_once(':').unwrap_or((named, "approve-always"));
+        let scopes = Scopes::parse(scope).ok_or_else(|| {
+            Failure::bad(format!("`{scope}` is not a scope")).hint(
+                "`read`, `prompt`, `approve` or `approve-always`; each includes those before it",
+            )
+        })?;
+        let value = variable(name);
+        let value = value.ok_or_else(|| Failure::bad(format!("variable `{name}` is not set")))?;
+        Self::new(name, &Secret::new(value.to_owned()), scopes).ok_or_else(|| {
+            Failure::bad(format!("the token in `{name}` is too short"))
+                .hint("a token has at least 16 characters: `openssl rand -hex 32` makes one")
+        })
+    }
+
     /// Takes a token by the name of its variable. None if it is so short that it can be guessed.
-    pub fn new(name: &str, value: &Secret<String>, scopes: Scopes) -> Option<Self> {
+    pub(crate) fn new(name: &str, value: &Secret<String>, scopes: Scopes) -> Option<Self> {
         let value = value.expose().as_bytes();
         (value.len() >= SHORTEST).then(|| Self {
             name: name.to_owned(),

@@ -136,8 +136,8 @@ pub struct Wanted {
     pub fork: Option<Seq>,
     /// Text for the end of the system prompt.
     pub system: Option<String>,
-    /// The messages so far of a session that is not stored.
-    pub unsaved: Option<Vec<EventKind>>,
+    /// The events so far of a session that is not stored.
+    pub unsaved: Option<Vec<Event>>,
 }
 
 /// An open session.

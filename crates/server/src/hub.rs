@@ -138,8 +138,12 @@ impl Hub {
         let room = self.room(id).await?;
         let _opening = room.opening.lock().await;
         if !room.is_live() {
-            let cwd = room.fold.borrow().cwd.clone().into();
-            let wanted = Wanted { session: Some(id.clone()), cwd, ..Wanted::default() };
+            let (cwd, mode) = {
+                let fold = room.fold.borrow();
+                (fold.cwd.clone().into(), Some(fold.mode))
+            };
+            // A session goes on in the mode that it had.
+            let wanted = Wanted { session: Some(id.clone()), cwd, mode, ..Wanted::default() };
             self.start(&room, wanted).await?;
         }
         Ok(Rc::clone(&room))

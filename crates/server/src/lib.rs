@@ -14,6 +14,7 @@ mod fold;
 mod guard;
 pub mod host;
 mod hub;
+pub mod lines;
 mod listen;
 mod markdown;
 mod openai;
@@ -25,5 +26,5 @@ mod room;
 mod routes;
 mod session_routes;
 
-pub use credentials::{Scopes, Token};
+pub use credentials::Token;
 pub use listen::{Address, Options, serve};

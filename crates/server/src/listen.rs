@@ -13,6 +13,7 @@ use files::private;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::net::sockopt::set_socket_send_buffer_size;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::task::{JoinSet, LocalSet};
@@ -20,7 +21,7 @@ use tokio::task::{JoinSet, LocalSet};
 use crate::credentials::{self, Credentials, Scopes, Token};
 use crate::fold::Fold;
 use crate::guard::Door;
-use crate::host::{Host, Opened, Reachable};
+use crate::host::{Failure, Host, Opened, Reachable};
 use crate::hub::Hub;
 use crate::routes::Server;
 
@@ -30,6 +31,8 @@ const MAX_CONNECTIONS: usize = 512;
 const HEAD: Duration = Duration::from_secs(15);
 /// Bytes of the head of a request.
 const HEAD_SIZE: usize = 64 << 10;
+/// Bytes that the system holds for a client that reads slowly.
+const SEND_BUFFER: usize = 256 << 10;
 /// The longest path of a socket that all systems allow.
 const SOCKET_PATH: usize = 100;
 
@@ -38,6 +41,25 @@ const SOCKET_PATH: usize = 100;
 pub enum Address {
     Tcp(SocketAddr),
     Unix(PathBuf),
+}
+
+impl Address {
+    /// Reads the address that the command line names. Only a proxy may be reached from outside.
+    pub fn parse(named: &str, cwd: &Path, is_proxied: bool) -> Result<Self, Failure> {
+        if let Some(path) = named.strip_prefix("unix:") {
+            return Ok(Self::Unix(cwd.join(path)));
+        }
+        let address = named.replace("localhost:", "127.0.0.1:").parse();
+        let address: SocketAddr = address.map_err(|_| {
+            Failure::bad(format!("`{named}` is not an address"))
+                .hint("`127.0.0.1:4117`, or `unix:PATH` for a socket")
+        })?;
+        if !address.ip().is_loopback() && !is_proxied {
+            return Err(Failure::bad(format!("{address} can be reached by other machines"))
+                .hint("listen at 127.0.0.1, or name the proxy that adds TLS by `--behind-proxy`"));
+        }
+        Ok(Self::Tcp(address))
+    }
 }
 
 /// The settings of a server.
@@ -171,6 +193,7 @@ async fn served(
             // A client that went away while it was accepted is not a reason to stop.
             accepted = accept(tcp.as_ref()), if has_room => if let Ok((stream, peer)) = accepted {
                 let _ = stream.set_nodelay(true);
+                let _ = set_socket_send_buffer_size(&stream, SEND_BUFFER);
                 let serving = connection(&server, door.clone(), peer.to_string(), stream);
                 connections.spawn_local(serving);
             },

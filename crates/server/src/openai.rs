@@ -4,8 +4,8 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
-use contract::event::{Answer, EventKind, Input, Outcome, Piece};
-use contract::id::Timestamp;
+use contract::event::{Answer, Event, EventKind, Input, Outcome, Piece};
+use contract::id::{Seq, SessionId, Timestamp};
 use contract::message::{Part, Reply as ModelReply, StopReason, Usage};
 use contract::policy::Mode;
 use http::{HeaderName, HeaderValue, StatusCode};
@@ -83,13 +83,24 @@ fn session(messages: &[Message]) -> Result<(Option<String>, Vec<EventKind>, Stri
             _ => before.push(EventKind::TurnStarted { prompt: text }),
         }
     }
+    if !before.is_empty() {
+        let outcome = Outcome::Answered { stop_reason: StopReason::EndTurn };
+        before.push(EventKind::TurnFinished { outcome, usage: Usage::default() });
+    }
     let system = Some(system.join("\n\n")).filter(|text| !text.is_empty());
     Ok((system, before, last.text()))
 }
 
 pub(crate) async fn complete(hub: &Rc<Hub>, request: Request) -> Result<Reply, Failure> {
     let (system, before, prompt) = session(&request.messages)?;
+    let now = Timestamp::now();
+    let id = SessionId::parse(&format!("chat-{}", now.0.as_microsecond()));
+    let id = id.map_err(|error| Failure::bad(error.to_string()))?;
+    let event =
+        |(seq, kind)| Event { seq: Seq(seq), session: id.clone(), at: now, within: None, kind };
+    let before = (1..).zip(before).map(event).collect();
     let wanted = Wanted {
+        session: Some(id.clone()),
         cwd: hub.cwd.clone(),
         // Clients that must name a model name the program.
         model: request.model.filter(|model| model != "brynhild" && !model.is_empty()),
@@ -104,7 +115,7 @@ pub(crate) async fn complete(hub: &Rc<Hub>, request: Request) -> Result<Reply, F
     if conversation.inputs().send(prompt).await.is_err() {
         return Err(crate::replay::internal("the conversation ended".to_owned()));
     }
-    let shape = Shape { id: format!("chatcmpl-{id}"), model, created: Timestamp::now() };
+    let shape = Shape { id: format!("chatcmpl-{id}"), model, created: now };
     let mut reply = if request.stream {
         let queue = Queue::default();
         let has_usage = request.stream_options.include_usage;

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::{Bytes, BytesMut};
 
 /// Bytes that wait for one client, at most.
-const MAX_WAITING: usize = 4 << 20;
+const MAX_WAITING: usize = 2 << 20;
 /// A replay goes on when fewer bytes than this wait.
 const REFILL: usize = 256 << 10;
 /// Frames are joined up to this size.
@@ -58,7 +58,9 @@ impl Queue {
             inner.waiting = inner.frames.iter().map(|(_, frame)| frame.len()).sum();
             inner.has_dropped = true;
         }
-        let is_full = inner.waiting > 0 && inner.waiting + frame.len() > MAX_WAITING;
+        // The first frame may be larger than the limit.
+        let first = inner.frames.front().map_or(0, |(_, first)| first.len());
+        let is_full = !inner.frames.is_empty() && inner.waiting - first + frame.len() > MAX_WAITING;
         match weight {
             Weight::Transient if inner.has_dropped => {}
             Weight::Kept if is_full => inner.is_over = true,
@@ -173,9 +175,11 @@ mod tests {
     #[test]
     fn overflow_of_kept_events_ends_the_stream() {
         let queue = Queue::default();
+        queue.push(Weight::Kept, &frame(10));
         queue.push(Weight::Kept, &frame(MAX_WAITING));
         queue.push(Weight::Kept, &frame(1));
         queue.push(Weight::Kept, &frame(1));
+        assert_eq!(next(&queue), Poll::Ready(Some(frame(10))));
         assert_eq!(next(&queue), Poll::Ready(Some(frame(MAX_WAITING))));
         assert_eq!(next(&queue), Poll::Ready(None));
     }

@@ -194,6 +194,7 @@ impl Room {
 
     fn take(&self, event: &Event) {
         self.touch();
+        let was_running = self.fold.borrow().is_running;
         self.fold.borrow_mut().take(event);
         if let EventKind::Configured { mode, .. } = &event.kind
             && event.within.is_none()
@@ -203,7 +204,14 @@ impl Room {
         }
         let weight = if event.kind.is_kept() { Weight::Kept } else { Weight::Transient };
         self.broadcast(event, weight);
-        self.use_grant(event);
+        match &event.kind {
+            EventKind::Asked { .. } => self.use_grant(event),
+            // A turn that a crash cut off ends when the session is opened again.
+            EventKind::TurnFinished { .. } if was_running && event.within.is_none() => {
+                self.grants.borrow_mut().clear();
+            }
+            _ => {}
+        }
     }
 
     /// Answers a question that was answered after the turn which asked it.

@@ -40,6 +40,7 @@ pub mod masks;
 pub mod message;
 pub mod permission;
 pub mod picture;
+pub mod prompt_source;
 pub mod prose;
 pub mod question;
 pub mod requests;

@@ -8,7 +8,8 @@ use contract::event::{CompactionStrategy, Event, EventKind, Level};
 use contract::id::{SessionId, Timestamp};
 use contract::log::Log;
 use contract::message::Usage;
-use sessions::error::{Error, FileError};
+use server::host::Reachable;
+use sessions::error::{Error, FileError, Holder};
 use sessions::reader::Repair;
 use sessions::store::{Cut, Opened, Store};
 use sessions::unsaved::Unsaved;
@@ -24,12 +25,16 @@ pub(crate) struct ChosenSession {
     pub(crate) log: Arc<dyn Log>,
     pub(crate) history: Vec<Event>,
     pub(crate) notices: Vec<EventKind>,
+    /// The server of the program that has it open, if it is another one.
+    pub(crate) server: Option<Reachable>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SessionStorage {
     Saved,
     Unsaved,
+    /// Another program has it open and saves it.
+    Joined,
 }
 
 /// Opens or creates the session that the flags name.
@@ -67,8 +72,14 @@ fn open(run: &RunContext, root: &Path, no_save: bool) -> Result<ChosenSession, P
         let opened = store.fork(&id, &copy, None)?;
         return continued(copy, opened);
     }
-    let opened = store.open(&id).map_err(|error| refused(&error))?;
-    continued(id, opened)
+    match store.open(&id) {
+        Err(Error::Open { holder: Holder { server: Some((socket, token)), .. }, .. }) => {
+            let server = Some(Reachable { socket, token });
+            let history = store.read(&id)?.events;
+            Ok(ChosenSession { storage: SessionStorage::Joined, server, history, ..unsaved(id) })
+        }
+        opened => continued(id, opened.map_err(|error| refused(&error))?),
+    }
 }
 
 /// A new session; unsaved if there is no place to save it.
@@ -118,7 +129,14 @@ fn created(store: &Store, name: Option<&str>) -> Result<ChosenSession, Error> {
     };
     let id = log.id.clone();
     let storage = SessionStorage::Saved;
-    Ok(ChosenSession { id, storage, log: Arc::new(log), history: Vec::new(), notices: Vec::new() })
+    Ok(ChosenSession {
+        id,
+        storage,
+        log: Arc::new(log),
+        history: Vec::new(),
+        notices: Vec::new(),
+        server: None,
+    })
 }
 
 fn existing(run: &RunContext, root: &Path) -> Result<Option<SessionId>, Problem> {
@@ -182,7 +200,14 @@ pub(crate) fn offer_resuming(id: &str) {
 
 fn unsaved(id: SessionId) -> ChosenSession {
     let storage = SessionStorage::Unsaved;
-    ChosenSession { id, storage, log: Arc::new(Unsaved), history: Vec::new(), notices: Vec::new() }
+    ChosenSession {
+        id,
+        storage,
+        log: Arc::new(Unsaved),
+        history: Vec::new(),
+        notices: Vec::new(),
+        server: None,
+    }
 }
 
 fn continued(id: SessionId, opened: Opened) -> Result<ChosenSession, Problem> {
@@ -199,7 +224,14 @@ fn continued(id: SessionId, opened: Opened) -> Result<ChosenSession, Problem> {
         .collect();
     notices.extend(opened.cut.map(|cut| shortened(&cut, &opened.events)));
     let storage = SessionStorage::Saved;
-    Ok(ChosenSession { id, storage, log: Arc::new(log), history: opened.events, notices })
+    Ok(ChosenSession {
+        id,
+        storage,
+        log: Arc::new(log),
+        history: opened.events,
+        notices,
+        server: None,
+    })
 }
 
 /// The notice that the model does not see the oldest part of a very long history. The log keeps it.

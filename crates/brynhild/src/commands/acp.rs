@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use ::acp::host::{Commands, Conversation, Expansion, Failure, Host, Opened, SessionEntry, Wanted};
-use ::acp::wire::{Choice, Code, Command, Hint, McpServer, Pair};
+use ::acp::wire::{Choice, Code, Command, Hint};
 use ::mcp::config::{Scope, Source};
 use ::tui::host::Item;
 use args::Global;
@@ -16,12 +16,11 @@ use async_trait::async_trait;
 use contract::event::{Event, Input};
 use contract::id::SessionId;
 use contract::policy::Mode;
-use serde_json::{Map, Value, json};
 use sessions::store::Store;
 use sessions::summary::Summary;
 use tokio::sync::mpsc;
 
-use super::live::{self, Live, Talk, Typed};
+use super::live::{self, Live, Talk};
 use crate::assemble::provider_choice;
 use crate::assemble::run_context::RunContext;
 use crate::exit::{Exit, Outcome, Problem};
@@ -72,24 +71,6 @@ impl EditorHost {
     }
 }
 
-/// The servers of an editor as a document like those of the user. It grants them nothing.
-fn source(servers: &[McpServer]) -> Source {
-    let pairs = |pairs: &[Pair]| -> Map<String, Value> {
-        pairs.iter().map(|pair| (pair.name.clone(), pair.value.as_str().into())).collect()
-    };
-    let entry = |server: &McpServer| match server {
-        McpServer::Program { command, args, env, .. } => {
-            json!({"command": command, "args": args, "env": pairs(env)})
-        }
-        McpServer::Address { url, headers, .. } => {
-            json!({"type": "http", "url": url, "headers": pairs(headers)})
-        }
-    };
-    let entries = servers.iter().map(|server| (server.name().to_owned(), entry(server)));
-    let document = json!({"mcpServers": entries.collect::<Map<_, _>>()});
-    Source { origin: "the editor".to_owned(), scope: Scope::User, document }
-}
-
 #[async_trait(?Send)]
 impl Host for EditorHost {
     async fn open(&self, wanted: Wanted) -> Result<Opened, Failure> {
@@ -97,7 +78,10 @@ impl Host for EditorHost {
         let assembly = live::assembly(&self.global, &cwd, session.as_ref(), mode);
         let assembly = assembly.map_err(refused)?;
         if !servers.is_empty() {
-            assembly.services.editor_servers.get_or_init(|| source(&servers));
+            let document = ::acp::wire::document(&servers);
+            let origin = "the editor".to_owned();
+            let source = Source { origin, scope: Scope::User, document };
+            assembly.services.editor_servers.get_or_init(|| source);
         }
         let chosen = provider_choice::choose(&assembly).await;
         chosen.map_err(|problem| Failure {
@@ -107,7 +91,7 @@ impl Host for EditorHost {
         let live = Live::open(assembly, model.as_deref(), None).await.map_err(refused)?;
         let Live { id, history, talk, mode, modes, model, models, context_size, .. } = live;
         let commands = Rc::new(EditorCommands(Arc::clone(&talk.requests)));
-        let conversation = Box::new(Editor(talk));
+        let conversation = Box::new(talk);
         let choice = |name: String| Choice { value: name.clone(), name, description: None };
         let models = models.into_iter().map(choice).collect();
         Ok(Opened { id, history, conversation, commands, mode, modes, model, models, context_size })
@@ -137,24 +121,22 @@ impl Host for EditorHost {
     }
 }
 
-struct Editor(Talk);
-
 #[async_trait(?Send)]
-impl Conversation for Editor {
+impl Conversation for Talk {
     fn inputs(&self) -> &mpsc::Sender<Input> {
-        &self.0.conversation.inputs
+        &self.conversation.inputs
     }
 
     async fn next_event(&mut self) -> Option<Arc<Event>> {
-        self.0.next_event().await
+        self.next().await
     }
 
     fn set_mode(&self, mode: Mode) {
-        self.0.requests.background.set_mode(mode);
+        self.requests.background.set_mode(mode);
     }
 
     async fn finish(self: Box<Self>) {
-        self.0.finish().await;
+        self.end().await;
     }
 }
 
@@ -170,11 +152,6 @@ impl Commands for EditorCommands {
     }
 
     async fn expand(&self, text: &str, mode: Mode) -> Result<Expansion, Failure> {
-        Ok(match live::typed(&self.0, text, mode).await.map_err(refused)? {
-            Typed::Work(input) => Expansion::Work(input),
-            Typed::Show { text, inputs } => Expansion::Show { text, inputs },
-            Typed::Mode(mode) => Expansion::Mode(mode),
-            Typed::Model(model) => Expansion::Model(model),
-        })
+        live::typed(&self.0, text, mode).await.map_err(refused)
     }
 }

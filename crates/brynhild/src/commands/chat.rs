@@ -18,6 +18,7 @@ use line_ui::turn;
 use line_ui::verdict::Verdict;
 use plugins::commands::SESSION;
 use serde_json::Value;
+use server::attach::{Attached, attach};
 use sessions::conversation_log::ConversationLog;
 use sessions::snapshots::SessionSnapshots;
 
@@ -64,9 +65,16 @@ impl OpenConversation {
         let prepared = prepare(&mut setup, &mut chosen);
         let (id, storage) = (chosen.id.clone(), chosen.storage);
         let (background, role) = (setup.background.clone(), setup.role.clone());
+        let joined = chosen.server.take().map(|server| {
+            let last = chosen.history.last().map(|event| event.seq).unwrap_or_default();
+            attach(server, id.clone(), last)
+        });
         let opening = setup::beginning(assembly, &root, chosen);
         let snapshots = opening.snapshots.clone();
-        let conversation = setup.open(assembly, &root, Some(&answering), opening)?;
+        let conversation = match joined {
+            Some(Attached { events, inputs, task }) => Conversation { events, inputs, task },
+            None => setup.open(assembly, &root, Some(&answering), opening)?,
+        };
         let opened = Self { conversation, answering, background, snapshots, role, id, storage };
         Ok((opened, prepared))
     }

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use ::acp::host::Expansion;
 use ::tui::host::{Answer, Item, Leave};
 use agent::conversation::Conversation;
 use args::{ChatArgs, Global};
@@ -43,7 +44,8 @@ pub(super) fn assembly(
         output::warning(&warning.to_string());
     }
     trust::check_and_warn(&run)?;
-    run.session_mode = mode;
+    let bound = run.loaded.max_mode.unwrap_or(Mode::Yolo);
+    run.session_mode = mode.map(|mode| mode.min(bound));
     if !run.config().session.auto_save {
         let name = format!("unsaved-{}", Timestamp::now().0.as_microsecond());
         run.global.session.get_or_insert(name);
@@ -118,7 +120,7 @@ impl Live {
 }
 
 impl Talk {
-    pub(super) async fn next_event(&mut self) -> Option<Arc<Event>> {
+    pub(super) async fn next(&mut self) -> Option<Arc<Event>> {
         let event = self.conversation.events.recv().await?;
         self.requests.witness(&event);
         if let Some(log) = &self.log {
@@ -128,15 +130,16 @@ impl Talk {
     }
 
     /// Ends the conversation in order. Returns what still happened.
-    pub(super) async fn finish(self) -> Vec<Arc<Event>> {
-        let last = self.conversation.finish().await;
-        if let Some(log) = self.log {
+    pub(super) async fn end(self: Box<Self>) -> Vec<Arc<Event>> {
+        let Self { conversation, requests, log } = *self;
+        let last = conversation.finish().await;
+        if let Some(log) = log {
             for event in &last {
                 log.record(event);
             }
             log.close().await;
         }
-        self.requests.background.close().await;
+        requests.background.close().await;
         last
     }
 }
@@ -147,20 +150,12 @@ pub(super) fn commands(assembly: &Assembly) -> impl Iterator<Item = Item> {
     all.filter(|it| !OF_TERMINALS.contains(&it.value.as_str()))
 }
 
-/// The meaning of typed text.
-pub(super) enum Typed {
-    /// Work of the conversation.
-    Work(Box<Input>),
-    /// Text for the user, and what the conversation is to note.
-    Show {
-        text: String,
-        inputs: Vec<Input>,
-    },
-    Mode(Mode),
-    Model(String),
-}
-
-pub(super) async fn typed(requests: &Requests, text: &str, mode: Mode) -> Result<Typed, Problem> {
+/// Says what typed text means.
+pub(super) async fn typed(
+    requests: &Requests,
+    text: &str,
+    mode: Mode,
+) -> Result<Expansion, Problem> {
     requests.state().mode = mode;
     let answers = match requests.command(text, None).await? {
         Answer::Several(answers) => answers,
@@ -175,12 +170,12 @@ pub(super) async fn typed(requests: &Requests, text: &str, mode: Mode) -> Result
                 lines.push(changes.into_iter().map(shown).collect());
             }
             Answer::Send(input) => match *input {
-                Input::Mode { mode } => return Ok(Typed::Mode(mode)),
+                Input::Mode { mode } => return Ok(Expansion::Mode(mode)),
                 Input::Record(_) | Input::Effort(_) => inputs.push(*input),
-                _ => return Ok(Typed::Work(input)),
+                _ => return Ok(Expansion::Work(input)),
             },
             Answer::Leave(Leave::Model { provider, model }) => {
-                return Ok(Typed::Model(format!("{provider}/{model}")));
+                return Ok(Expansion::Model(format!("{provider}/{model}")));
             }
             Answer::Start(_) | Answer::Leave(_) | Answer::Theme(_) | Answer::Write { .. } => {
                 let text = "this command is for the terminal (`brynhild --resume ID`)";
@@ -189,5 +184,5 @@ pub(super) async fn typed(requests: &Requests, text: &str, mode: Mode) -> Result
             _ => {}
         }
     }
-    Ok(Typed::Show { text: lines.join("\n"), inputs })
+    Ok(Expansion::Show { text: lines.join("\n"), inputs })
 }

@@ -1,6 +1,5 @@
 //! `serve`: browsers and programs hold conversations over HTTP.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,14 +9,13 @@ use ::server::host::{
     Command, Commands, Conversation, Expansion, Failure, Holder, Host, Listed, Logs, Opened,
     Reachable, Take, Wanted,
 };
-use ::server::{Address, Options, Scopes, Token};
+use ::server::{Address, Options, Token};
 use ::tui::host::Item;
 use args::{Global, ServeArgs};
 use async_trait::async_trait;
 use contract::event::{Direction, Event, EventKind, Input};
-use contract::id::{Seq, SessionId, Timestamp};
+use contract::id::{Seq, SessionId};
 use contract::policy::Mode;
-use contract::secret::Secret;
 use files::private::{self, Durability};
 use serde_json::Value;
 use sessions::error::Error;
@@ -26,7 +24,7 @@ use sessions::store::Store;
 use sessions::summary::Summary;
 use tokio::sync::mpsc;
 
-use super::live::{self, Live, Talk, Typed};
+use super::live::{self, Live, Talk};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::undo::{self, Detail};
 use crate::assemble::{answering_model, audit, model_cache, session_choice};
@@ -65,22 +63,10 @@ pub(super) async fn run(global: Global, args: ServeArgs) -> Outcome {
 }
 
 fn options(run: &RunContext, args: &ServeArgs) -> Result<Options, Problem> {
-    let address = if let Some(path) = args.listen.strip_prefix("unix:") {
-        Address::Unix(run.environment.cwd.join(path))
-    } else {
-        let named = args.listen.replace("localhost:", "127.0.0.1:");
-        let address: SocketAddr = named.parse().map_err(|_| {
-            Problem::misuse(format!("`{}` is not an address", args.listen))
-                .hint("`127.0.0.1:4117`, or `unix:PATH` for a socket")
-        })?;
-        if !address.ip().is_loopback() && args.behind_proxy.is_none() {
-            let what = format!("{address} can be reached by other machines");
-            let hint = "listen at 127.0.0.1, or name the proxy that adds TLS by `--behind-proxy`";
-            return Err(Problem::misuse(what).hint(hint));
-        }
-        Address::Tcp(address)
-    };
-    let tokens = args.token_env.iter().map(|named| token(run, named));
+    let is_proxied = args.behind_proxy.is_some();
+    let address = Address::parse(&args.listen, &run.environment.cwd, is_proxied);
+    let token = |named: &String| Token::parse(named, |name| run.environment.variable(name));
+    let tokens: Result<_, Failure> = args.token_env.iter().map(token).collect();
     let project = |path: &PathBuf| {
         let path = run.environment.cwd.join(path);
         let wrong = |error| Problem::misuse(format!("cannot read {}: {error}", path.display()));
@@ -88,9 +74,9 @@ fn options(run: &RunContext, args: &ServeArgs) -> Result<Options, Problem> {
     };
     let projects: Vec<PathBuf> = args.project.iter().map(project).collect::<Result<_, _>>()?;
     Ok(Options {
-        address,
+        address: address.map_err(misused)?,
         public: args.behind_proxy.clone(),
-        tokens: tokens.collect::<Result<_, _>>()?,
+        tokens: tokens.map_err(misused)?,
         state: Some(run.config_dir()?.join(::setup::user_files::SERVER)),
         cwd: projects.first().unwrap_or(&run.environment.cwd).clone(),
         projects,
@@ -100,19 +86,8 @@ fn options(run: &RunContext, args: &ServeArgs) -> Result<Options, Problem> {
     })
 }
 
-/// The token that `NAME[:SCOPE]` means.
-fn token(run: &RunContext, named: &str) -> Result<Token, Problem> {
-    let (name, scope) = named.split_once(':').unwrap_or((named, "approve-always"));
-    let scopes = Scopes::parse(scope).ok_or_else(|| {
-        Problem::misuse(format!("`{scope}` is not a scope"))
-            .hint("`read`, `prompt`, `approve` or `approve-always`; each includes those before it")
-    })?;
-    let value = run.environment.variable(name);
-    let value = value.ok_or_else(|| Problem::misuse(format!("variable `{name}` is not set")))?;
-    Token::new(name, &Secret::new(value.to_owned()), scopes).ok_or_else(|| {
-        Problem::misuse(format!("the token in `{name}` is too short"))
-            .hint("a token has at least 16 characters: `openssl rand -hex 32` makes one")
-    })
+fn misused(failure: Failure) -> Problem {
+    Problem { hint: failure.hint, ..Problem::misuse(failure.message) }
 }
 
 pub(super) struct ServerHost {
@@ -136,26 +111,23 @@ impl Host for ServerHost {
             self.store.fork(origin, &copy, Some(seq)).map_err(refused)?;
             session = Some(copy);
         }
-        let before = unsaved.map(before).transpose().map_err(refused)?;
-        let (name, before) = before.unzip();
-        session = name.or(session);
         let mut global = self.global.clone();
         global.append_system_prompt = system.or(global.append_system_prompt);
         let assembly = live::assembly(&global, &cwd, session.as_ref(), mode).map_err(refused)?;
-        let is_saved = before.is_none();
+        let is_saved = unsaved.is_none();
         if is_saved && !assembly.config().session.auto_save {
             let problem = Problem::misuse("a server keeps its sessions")
                 .hint("set `session.auto_save: true`");
             return Err(refused(problem));
         }
-        let live = Live::open(assembly, model.as_deref(), before).await.map_err(refused)?;
+        let live = Live::open(assembly, model.as_deref(), unsaved).await.map_err(refused)?;
         let Live { id, talk, mode, modes, provider, model, models, context_size, .. } = live;
         if is_saved && reachable.socket.is_absolute() {
             let server = (reachable.socket.clone(), reachable.token.clone());
             self.store.announce(&id, server).map_err(refused)?;
         }
         let commands = Rc::new(TypedCommands(Arc::clone(&talk.requests)));
-        let conversation = Box::new(Served(talk));
+        let conversation = Box::new(talk);
         Ok(Opened {
             id,
             conversation,
@@ -280,18 +252,6 @@ impl ServerHost {
     }
 }
 
-/// Messages that came before a session began, as its events.
-fn before(kinds: Vec<EventKind>) -> Result<(SessionId, Vec<Event>), Problem> {
-    let now = Timestamp::now();
-    let id = SessionId::parse(&format!("chat-{}", now.0.as_microsecond()))?;
-    let event = |(seq, kind)| {
-        let session = id.clone();
-        Event { seq: Seq(seq), session, at: now, within: None, kind }
-    };
-    let events = (1..).zip(kinds).map(event).collect();
-    Ok((id, events))
-}
-
 struct StoredLogs(Store);
 
 /// The end of reading before the end of a log.
@@ -319,20 +279,18 @@ impl Logs for StoredLogs {
     }
 }
 
-struct Served(Talk);
-
 #[async_trait(?Send)]
-impl Conversation for Served {
+impl Conversation for Talk {
     fn inputs(&self) -> &mpsc::Sender<Input> {
-        &self.0.conversation.inputs
+        &self.conversation.inputs
     }
 
     async fn next_event(&mut self) -> Option<Arc<Event>> {
-        self.0.next_event().await
+        self.next().await
     }
 
     async fn finish(self: Box<Self>) -> Vec<Arc<Event>> {
-        self.0.finish().await
+        self.end().await
     }
 }
 
@@ -342,10 +300,10 @@ struct TypedCommands(Arc<Requests>);
 impl Commands for TypedCommands {
     async fn expand(&self, text: &str, mode: Mode) -> Result<Expansion, Failure> {
         Ok(match live::typed(&self.0, text, mode).await.map_err(refused)? {
-            Typed::Work(input) => Expansion::Work(input),
-            Typed::Show { text, inputs } => Expansion::Show { text, inputs },
-            Typed::Mode(mode) => Expansion::Mode(mode),
-            Typed::Model(model) => Expansion::Model(model),
+            ::acp::host::Expansion::Work(input) => Expansion::Work(input),
+            ::acp::host::Expansion::Show { text, inputs } => Expansion::Show { text, inputs },
+            ::acp::host::Expansion::Mode(mode) => Expansion::Mode(mode),
+            ::acp::host::Expansion::Model(model) => Expansion::Model(model),
         })
     }
 

@@ -1,136 +1,44 @@
 //! A conversation with a program: it sends inputs as lines of JSON, and reads the events.
 
-use std::collections::VecDeque;
-use std::io::{self, BufRead, Read as _};
-use std::thread;
+use std::cell::RefCell;
+use std::io;
+use std::sync::Arc;
 
-use contract::event::{Answer, Event, EventKind, Input, Level};
-use contract::id::{CallId, Seq, SessionId, Timestamp};
+use contract::event::Event;
+use contract::id::SessionId;
 use line_ui::turn::Conversation;
 use line_ui::verdict::Verdict;
-use tokio::sync::mpsc;
 
 use crate::exit::{Exit, Problem};
 use crate::frontends::View;
 use crate::signals::Signals;
 
-/// The longest line in bytes.
-const LONGEST: u64 = 32 << 20;
-/// Events taken at once before the output is flushed.
-const BATCH: usize = 256;
-
-type Received = Result<Input, String>;
-
-/// Reads inputs from standard input in a thread of its own. The channel closes at the end.
-fn inputs() -> mpsc::Receiver<Received> {
-    let (sender, receiver) = mpsc::channel(64);
-    thread::spawn(move || read(io::stdin().lock(), &sender));
-    receiver
-}
-
-fn read(mut source: impl BufRead, sender: &mpsc::Sender<Received>) {
-    for number in 1.. {
-        let mut line = Vec::new();
-        let received = match source.by_ref().take(LONGEST).read_until(b'\n', &mut line) {
-            Ok(0) => return,
-            Ok(_) if line.trim_ascii().is_empty() => continue,
-            Ok(count) if count as u64 == LONGEST => Err(format!("line {number} is too long")),
-            Ok(_) => serde_json::from_slice(&line)
-                .map_err(|error| format!("line {number} is not an input: {error}")),
-            Err(error) => Err(format!("cannot read standard input: {error}")),
-        };
-        let is_last = matches!(received, Ok(Input::End)) || line.len() as u64 == LONGEST;
-        if sender.blocking_send(received).is_err() || is_last {
-            return;
-        }
-    }
-}
-
-/// Passes inputs on and shows events until the inputs end and the work is done. From then on nobody
-/// answers questions. `prompt` returns the text that a prompt stands for.
+/// Passes inputs on and shows events until the inputs end and the work is done. `prompt` returns the
+/// text that a prompt stands for.
 pub(crate) async fn converse(
-    Conversation { events, inputs: to }: Conversation<'_>,
+    Conversation { events, inputs }: Conversation<'_>,
     session: &SessionId,
     prompt: impl AsyncFn(String) -> Result<String, Problem>,
     view: &mut dyn View,
 ) -> io::Result<Exit> {
-    let (mut received, mut signals) = (inputs(), Signals::new()?);
-    let (mut verdict, mut seq, mut is_misused) = (Verdict::new(false), Seq(0), false);
-    let mut batch = Vec::with_capacity(BATCH);
-    let mut asked: Vec<CallId> = Vec::new();
-    // Inputs that the conversation has not taken yet; its events flow meanwhile.
-    let mut waiting = VecDeque::new();
-    let mut is_open = true;
-    loop {
-        if !is_open {
-            let nobody = |call| Input::Answer { call, answer: Answer::Nobody, by: None };
-            waiting.extend(asked.drain(..).map(nobody));
+    let (mut signals, verdict) = (Signals::new()?, RefCell::new(Verdict::new(false)));
+    let prompt = async |text| {
+        prompt(text).await.map_err(|problem: Problem| (problem.message(), problem.hint))
+    };
+    let show = |batch: &[Arc<Event>]| {
+        for event in batch {
+            verdict.borrow_mut().take(event);
+            view.event(event)?;
         }
-        tokio::select! {
-            count = events.recv_many(&mut batch, BATCH) => {
-                if count == 0 {
-                    break;
-                }
-                for event in batch.drain(..) {
-                    seq = event.seq;
-                    verdict.take(&event);
-                    view.event(&event)?;
-                    match &event.kind {
-                        EventKind::Asked { call, .. } => asked.push(call.clone()),
-                        EventKind::Answered { call, .. } => asked.retain(|open| open != call),
-                        _ => {}
-                    }
-                }
-                view.flush()?;
-            }
-            permit = to.reserve(), if !waiting.is_empty() => match permit {
-                Ok(permit) => {
-                    if let Some(input) = waiting.pop_front() {
-                        permit.send(input);
-                    }
-                }
-                Err(_) => break,
-            },
-            input = received.recv(), if is_open && waiting.is_empty() => {
-                let taken = match input {
-                    None | Some(Ok(Input::End)) => {
-                        is_open = false;
-                        Ok(Input::End)
-                    }
-                    Some(Ok(Input::Answer { call, .. })) if !asked.contains(&call) => {
-                        let what = format!("no question about the call `{}` is open", call.0);
-                        Err(Problem::misuse(what))
-                    }
-                    Some(Ok(Input::Prompt { text })) => {
-                        prompt(text).await.map(|text| Input::Prompt { text })
-                    }
-                    Some(Ok(input)) => Ok(input),
-                    Some(Err(what)) => {
-                        is_misused = true;
-                        Err(Problem::misuse(what).hint("`brynhild schema --inputs` describes them"))
-                    }
-                };
-                match taken {
-                    Ok(input) => waiting.push_back(input),
-                    Err(problem) => {
-                        let text = problem.message();
-                        let (level, hint) = (Level::Error, problem.hint);
-                        let kind = EventKind::Notice { level, text, hint, topic: None };
-                        let (session, at) = (session.clone(), Timestamp::now());
-                        view.event(&Event { seq, session, at, within: None, kind })?;
-                        view.flush()?;
-                    }
-                }
-            }
-            exit = signals.next() => {
-                if verdict.interrupt(exit) {
-                    break;
-                }
-                is_open = false;
-                waiting.extend([Input::Interrupt, Input::End]);
-            }
-        }
-    }
+        view.flush()
+    };
+    let signal = async || {
+        let exit = signals.next().await;
+        verdict.borrow_mut().interrupt(exit)
+    };
+    let is_misused =
+        server::lines::converse((events, inputs), session, prompt, show, signal).await?;
+    let verdict = verdict.borrow();
     let has_result = verdict.outcome.is_some() || verdict.exit().is_signal();
     Ok(if is_misused {
         Exit::Misuse

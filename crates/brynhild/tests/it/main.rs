@@ -47,6 +47,7 @@ mod sandbox_exit;
 mod sandbox_hosts;
 mod sandbox_run;
 mod sdk;
+mod serve;
 mod sessions;
 mod stats;
 mod structure;
