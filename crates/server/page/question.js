@@ -3,10 +3,10 @@
 // something else does not answer.
 
 import { html, useEffect, useRef, useState } from './vendor/preact-htm.js';
+import { hasKeyboard } from './composer.js';
 import { Counts, Diff } from './diff.js';
 import { inProject, pretty } from './format.js';
 import { Icon } from './icons.js';
-import { hasKeyboard } from './composer.js';
 import { cautions, oneLine, unmasked } from './masks.js';
 
 const LOCKED = 300;
