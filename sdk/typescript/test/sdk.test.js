@@ -1,56 +1,15 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import {
-  chmodSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { afterEach, beforeEach, test } from "node:test";
+import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Answer, Brynhild, InvalidAnswer, LimitReached, ProcessDied, SetupError, TaskFailed } from "../index.js";
+import { WRITE, after, call, environment, home, open, project, scripted } from "./scripted.js";
 
 const GENERATE = fileURLToPath(new URL("../../generate", import.meta.url));
 const SCHEMA = { type: "object", properties: { lines: { type: "integer" } }, required: ["lines"] };
-const call = (name, input = {}) => ({ tool_calls: [{ name, input }] });
-const WRITE = call("Write", { file_path: "f", content: "x" });
-
-let home, project, clients;
-
-beforeEach(() => {
-  home = path.join(realpathSync(mkdtempSync(path.join(tmpdir(), "brynhild-sdk-test-"))), "home");
-  project = path.join(home, "project");
-  mkdirSync(path.join(project, ".git"), { recursive: true });
-  clients = [];
-});
-
-afterEach(async () => {
-  for (const client of clients) await client.close();
-  rmSync(path.dirname(home), { recursive: true, force: true });
-});
-
-/** Returns the options of a client whose model gives these answers. */
-function scripted(turns, options = {}) {
-  const model = path.join(home, "scenario.yaml");
-  writeFileSync(model, JSON.stringify({ turns }));
-  const env = { HOME: home, XDG_CONFIG_HOME: path.join(home, ".config") };
-  return { cwd: project, provider: "script", model, env, ...options };
-}
-
-function open(options) {
-  const client = new Brynhild(options);
-  clients.push(client);
-  return client;
-}
 
 test("types are current", () => {
   execFileSync("python3", [GENERATE, "--check"]);
@@ -163,12 +122,12 @@ test("resume and fork", async () => {
   const b = open({ ...options, session: "login" });
   await b.run("a");
   const fork = b.fork();
-  clients.push(fork);
+  after(() => fork.close());
   assert.equal((await fork.run("b")).text, "two");
   assert.notEqual(fork.session, "login");
   await b.close();
   const resumed = Brynhild.resume("login", options);
-  clients.push(resumed);
+  after(() => resumed.close());
   const result = await resumed.run("b");
   assert.deepEqual([result.text, result.session], ["two", "login"]);
 });
@@ -254,7 +213,7 @@ test("the example runs", () => {
   mkdirSync(path.join(home, "node_modules"));
   symlinkSync(fileURLToPath(new URL("..", import.meta.url)), path.join(home, "node_modules/brynhild-sdk"));
   const args = [path.join(home, "word_count.mjs"), path.join(examples, "scenarios/word-count.yaml")];
-  const env = { ...process.env, HOME: home, XDG_CONFIG_HOME: path.join(home, ".config") };
+  const env = { ...process.env, ...environment() };
   assert.equal(execFileSync(process.execPath, args, { cwd: project, env, encoding: "utf8" }), "notes.txt has 3 words.\n");
 });
 
