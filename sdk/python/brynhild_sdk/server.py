@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 import uuid
-from typing import Any, Dict, Iterator, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 from urllib.parse import quote, urlsplit
 
 from .errors import BrynhildError, ConnectionLost, SetupError
@@ -54,6 +54,7 @@ class Server:
 
     def __init__(self, cwd: str, flags: Dict[str, Any], url: str, token: Optional[str]):
         self._cwd, self._flags, self.url, self._token = cwd, flags, url, token
+        self._connection: Callable[[], http.client.HTTPConnection]
         parts = urlsplit(url)
         if parts.scheme == "unix" and parts.path:
             self._connection = lambda: UnixConnection(parts.path)
@@ -154,8 +155,8 @@ class Server:
             raise ConnectionLost(f"cannot reach {self.url}: {error}") from error
         connection.close()
         try:
-            error = json.loads(text)["error"]
-            message = f"{error['message']} ({error['hint']})" if error.get("hint") else error["message"]
+            said = json.loads(text)["error"]
+            message = f"{said['message']} ({said['hint']})" if said.get("hint") else said["message"]
         except (ValueError, KeyError, TypeError):
             message = f"{self.url} answered {response.status} {response.reason}"
         raise Refused(message, response.status)
@@ -171,7 +172,8 @@ class ServerTransport:
     GRACE_SECONDS = 30.0
 
     def __init__(self, server: Server, session: str):
-        self._server, self.session, self._path = server, session, path_of(session)
+        self.session: Optional[str] = session
+        self._server, self._path = server, path_of(session)
         self._stream: Optional[EventStream] = None
         self._is_interrupted = False
         # Answers that no event has confirmed.
@@ -369,7 +371,9 @@ class EventStream:
 
 def messages(response: http.client.HTTPResponse) -> Iterator[Tuple[Optional[str], Optional[str], bytes]]:
     """Yields the ID, the name and the data of each complete message of an event stream."""
-    rest, id, name, data = [], None, None, []
+    rest: List[bytes] = []
+    data: List[bytes] = []
+    id, name = None, None
     while block := response.read1(1 << 16):
         *lines, last = block.split(b"\n")
         for line in lines:

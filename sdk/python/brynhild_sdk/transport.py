@@ -120,7 +120,7 @@ class ProcessTransport:
     events, the child waits.
     """
 
-    session = None
+    session: Optional[str] = None
     STDERR_TAIL = 64 << 10
     GRACE_SECONDS = 30.0
 

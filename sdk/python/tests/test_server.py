@@ -1,6 +1,9 @@
 import json
+import os
 import random
 import socket
+import subprocess
+import sys
 import threading
 import time
 import unittest
@@ -9,7 +12,7 @@ from unittest import mock
 
 from brynhild_sdk import Answer, AsyncBrynhild, Brynhild, BrynhildError, ConnectionLost, SetupError, server
 
-from .scripted import TOKEN, ScriptedTest, call
+from .scripted import ROOT, TOKEN, ScriptedTest, call
 
 WRITE = call("Write", file_path="f", content="x")
 
@@ -145,6 +148,14 @@ class ServerTest(ScriptedTest):
             b.run("x", output_schema={})
         b.tool(len, name="len", schema={"type": "object"})
         self.assertRaisesRegex(SetupError, "a tool of your own needs a program", b.run, "x")
+
+    def test_example_runs(self):
+        (self.project / "notes.txt").write_text("one two\nthree\n")
+        ours = self.serve(call("Read", file_path="notes.txt"), {"text": "3 words."})
+        command = [sys.executable, ROOT.parent / "examples/sdk/remote.py", ours.url, "How many words?"]
+        env = {**os.environ, "TOKEN": TOKEN, "PYTHONPATH": str(ROOT / "python")}
+        done = subprocess.run(command, cwd=self.project, env=env, capture_output=True, text=True)
+        self.assertEqual((done.stdout, done.stderr), ("calls Read\n3 words.\n", ""))
 
 
 class LostServerTest(ScriptedTest):

@@ -1,11 +1,13 @@
 // A project with a home of its own, and a model that plays a scenario.
 
-import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { execFile, spawn } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, beforeEach } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { Brynhild, findBinary } from "../index.js";
 
 export const TOKEN = "0123456789abcdef";
@@ -47,6 +49,17 @@ export function open(options) {
   const client = new Brynhild(options);
   after(() => client.close());
   return client;
+}
+
+/** Runs an example of the repository in the project. Returns its output. */
+export function example(name, args, env) {
+  const examples = fileURLToPath(new URL("../../../examples", import.meta.url));
+  cpSync(path.join(examples, "sdk", name), path.join(home, name));
+  mkdirSync(path.join(home, "node_modules"));
+  symlinkSync(fileURLToPath(new URL("..", import.meta.url)), path.join(home, "node_modules/brynhild-sdk"));
+  const options = { cwd: project, env: { ...process.env, ...env }, encoding: "utf8" };
+  // The server of the test writes to this process.
+  return promisify(execFile)(process.execPath, [path.join(home, name), ...args], options);
 }
 
 /** Starts a server whose model gives these answers. */

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Answer, Brynhild, InvalidAnswer, LimitReached, ProcessDied, SetupError, TaskFailed } from "../index.js";
-import { WRITE, after, call, environment, home, open, project, scripted } from "./scripted.js";
+import { WRITE, after, call, environment, example, home, open, project, scripted } from "./scripted.js";
 
 const GENERATE = fileURLToPath(new URL("../../generate", import.meta.url));
 const SCHEMA = { type: "object", properties: { lines: { type: "integer" } }, required: ["lines"] };
@@ -206,15 +206,11 @@ test("own tools answer calls, and their errors go to the model", async () => {
   assert.match(last[0].text, /no such thing/);
 });
 
-test("the example runs", () => {
+test("the example runs", async () => {
   writeFileSync(path.join(project, "notes.txt"), "one two\nthree\n");
-  const examples = fileURLToPath(new URL("../../../examples", import.meta.url));
-  cpSync(path.join(examples, "sdk/word_count.mjs"), path.join(home, "word_count.mjs"));
-  mkdirSync(path.join(home, "node_modules"));
-  symlinkSync(fileURLToPath(new URL("..", import.meta.url)), path.join(home, "node_modules/brynhild-sdk"));
-  const args = [path.join(home, "word_count.mjs"), path.join(examples, "scenarios/word-count.yaml")];
-  const env = { ...process.env, ...environment() };
-  assert.equal(execFileSync(process.execPath, args, { cwd: project, env, encoding: "utf8" }), "notes.txt has 3 words.\n");
+  const scenario = fileURLToPath(new URL("../../../examples/scenarios/word-count.yaml", import.meta.url));
+  const { stdout } = await example("word_count.mjs", [scenario], environment());
+  assert.equal(stdout, "notes.txt has 3 words.\n");
 });
 
 /** A program that does what the real one cannot be made to do. */

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Answer, Brynhild, ConnectionLost, SetupError } from "../index.js";
 import { limits } from "../server.js";
-import { TOKEN, WRITE, after, call, home, open, project, serve } from "./scripted.js";
+import { TOKEN, WRITE, after, call, example, home, open, project, serve } from "./scripted.js";
 
 const SLEEP = call("Bash", { command: "sleep 60" });
 
@@ -151,6 +151,13 @@ test("setup errors of a server say what to do", async () => {
   await assert.rejects(b.run("x", { outputSchema: {} }), /`outputSchema` needs a program of its own/);
   b.tool({ name: "t", description: "Does it." }, () => 1);
   await assert.rejects(b.run("x"), /a tool of your own needs a program/);
+});
+
+test("the example of a server runs", async () => {
+  writeFileSync(path.join(project, "notes.txt"), "one two\nthree\n");
+  const ours = await serve([call("Read", { file_path: "notes.txt" }), { text: "3 words." }]);
+  const { stdout } = await example("remote.mjs", [ours.url, "How many words?"], { TOKEN });
+  assert.equal(stdout, "calls Read\n3 words.\n");
 });
 
 test("a turn survives a kill of the server inside a callback", async () => {
