@@ -66,6 +66,31 @@ class ServerTest(ScriptedTest):
             self.assertEqual(finished[0]["outcome"], "denied")
             self.assertEqual(b.run("again").text, "next")
 
+    def test_prompt_becomes_part_of_the_turn_of_another_client(self):
+        second = {"expect": {"last_user": {"equals": "and this"}}, "text": "both"}
+        ours = self.serve(WRITE, second)
+        with Brynhild(**ours.options, mode="ask", session="shared") as b:
+            with Brynhild(**ours.options, session="shared") as other:
+                results = []
+                running = threading.Thread(target=lambda: results.append(other.run("and this").text))
+
+                def join(_):
+                    running.start()
+                    while not (other._turn or results):
+                        time.sleep(0.01)
+                    return Answer.once()
+
+                self.assertEqual(b.run("write", on_question=join).text, "both")
+                running.join()
+        self.assertEqual(results, ["both"])
+
+    def test_steering_that_comes_too_late_gets_a_turn(self):
+        with Brynhild(**self.serve({"text": "first"}, {"text": "second"}).options) as b:
+            for event in (stream := b.stream("go")):
+                if event["type"] == "reply_finished" and "first" in str(event):
+                    b.steer("and this")
+            self.assertEqual(stream.result.text, "second")
+
     def test_exception_in_a_callback_stops_the_turn(self):
         with Brynhild(**self.serve(WRITE, {"text": "later"}).options, mode="ask") as b:
             with self.assertRaises(ZeroDivisionError):

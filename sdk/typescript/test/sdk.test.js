@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -179,6 +179,33 @@ test("clear and mode", async () => {
   b.setMode("ask");
   assert.equal((await b.run("b")).unanswered.length, 1);
   assert.equal((await b.clear()).details.stop_reason, "cleared");
+});
+
+test("compact replaces the conversation", async () => {
+  const b = open(scripted([{ text: "one" }, { text: "a summary" }]));
+  await b.run("a");
+  assert.equal((await b.compact("keep the names")).details.stop_reason, "compacted");
+  // The model has no answer of its own before it.
+  assert.equal((await b.run("b")).text, "one");
+});
+
+test("the program of the package comes before the path", () => {
+  const modules = path.join(home, "node_modules");
+  cpSync(fileURLToPath(new URL("..", import.meta.url)), path.join(modules, "brynhild-sdk"), { recursive: true });
+  const places = [path.join(modules, "brynhild/bin"), path.join(home, "path")];
+  for (const place of places) {
+    mkdirSync(place, { recursive: true });
+    writeFileSync(path.join(place, "brynhild"), "", { mode: 0o755 });
+  }
+  writeFileSync(path.join(modules, "brynhild/package.json"), '{"name": "brynhild"}');
+  const found = () => {
+    const code = 'import { findBinary } from "brynhild-sdk"; console.log(findBinary())';
+    const args = ["--input-type=module", "-e", code];
+    return execFileSync(process.execPath, args, { cwd: home, env: { PATH: places[1] }, encoding: "utf8" }).trim();
+  };
+  assert.equal(found(), path.join(places[0], "brynhild"));
+  rmSync(path.join(modules, "brynhild"), { recursive: true });
+  assert.equal(found(), path.join(places[1], "brynhild"));
 });
 
 test("own tools answer calls, and their errors go to the model", async () => {

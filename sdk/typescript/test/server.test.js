@@ -98,6 +98,16 @@ test("interrupt and steer reach the server", async () => {
   assert.equal(step.value.outcome, "cancelled");
 });
 
+test("steering of the server that comes too late gets a turn", async () => {
+  const b = open((await serve([{ text: "first" }, { text: "second" }])).options);
+  const stream = b.stream("go");
+  let step;
+  while (!(step = await stream.next()).done) {
+    if (step.value.type === "reply_finished" && JSON.stringify(step.value).includes("first")) b.steer("and this");
+  }
+  assert.equal(step.value.text, "second");
+});
+
 test("resume, fork and undo on the server", async () => {
   const ours = await serve([WRITE, { text: "one" }, { text: "two" }, { text: "three" }]);
   const b = open({ ...ours.options, session: "login" });
