@@ -1,47 +1,33 @@
-// The client. It keeps one process for all turns.
+// The client. It keeps one connection for all turns.
 
-import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { BrynhildError, SetupError, errorOfExit } from "./errors.js";
-import { SERVER_NAME, ToolServer } from "./tools.js";
-import { ProcessTransport, findBinary } from "./transport.js";
+import { BrynhildError, SetupError } from "./errors.js";
+import { PROGRAM_OPTIONS, Program } from "./program.js";
+import { Server } from "./server.js";
 import { Answer, Turn } from "./turn.js";
 
-// Options that are flags of the program.
-const FLAGS = {
-  model: "model",
-  provider: "provider",
-  profile: "profile",
-  mode: "mode",
-  agent: "agent",
-  systemPrompt: "system-prompt",
-  appendSystemPrompt: "append-system-prompt",
-  maxCost: "max-cost",
-  maxTurns: "max-turns",
-  maxTokens: "max-tokens",
-  timeout: "timeout",
-};
-const OTHERS = ["cwd", "allowedTools", "mcpServers", "session", "resume", "fork", "onQuestion", "binary", "env"];
+const OPTIONS = ["cwd", "url", "token", "model", "mode", "session", "resume", "fork", "onQuestion", ...PROGRAM_OPTIONS];
 
-/** A conversation. Close it in the end, which ends the program. */
+/** A conversation. Close it in the end, which ends the program if one was started. */
 export class Brynhild {
   #options;
+  #backend;
   #tools = new Map();
   #session = null;
   #transport = null;
-  #server = null;
-  #files = null;
   #startedWith = null;
   #turn = null;
   #isReading = false;
 
   constructor(options = {}) {
-    const unknown = Object.keys(options).find((name) => !(name in FLAGS) && !OTHERS.includes(name));
+    const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
     if (unknown) throw new SetupError(`there is no option \`${unknown}\``);
     this.#options = { ...options, cwd: path.resolve(options.cwd ?? ".") };
+    const { url } = options;
+    const foreign = url != null && PROGRAM_OPTIONS.find((name) => options[name] != null);
+    if (foreign) throw new SetupError(`\`${foreign}\` is an option of the program; the server at ${url} has its own`);
+    this.#backend = url == null ? new Program(this.#options) : new Server(this.#options);
   }
 
   /** Continues a session; `last` is the newest one of the directory. */
@@ -54,7 +40,7 @@ export class Brynhild {
     return this.#session;
   }
 
-  /** The ID of the process; null if none runs. */
+  /** The ID of the process; null if none was started. */
   get pid() {
     return this.#transport?.pid ?? null;
   }
@@ -96,7 +82,9 @@ export class Brynhild {
 
   /** Stops the turn that runs, if one does. Its outcome is `cancelled`. */
   interrupt() {
-    if (this.#isBusy()) this.#transport.send({ input: "interrupt" });
+    if (!this.#isBusy()) return;
+    this.#turn.interrupted();
+    this.#transport.send({ input: "interrupt" });
   }
 
   /** Gives tools more or less freedom: less at once, more from the next turn. */
@@ -111,21 +99,7 @@ export class Brynhild {
     if (!target) throw new BrynhildError("there is no session before the first turn");
     this.#checkIdle();
     await this.close();
-    const args = ["session", "undo", "--json", `--turns=${turns}`, "--", target];
-    const { error, stdout, stderr } = await new Promise((resolve) => {
-      const options = { cwd: this.#options.cwd, env: this.#env(), maxBuffer: 1 << 30 };
-      execFile(findBinary(this.#options.binary), args, options, (error, stdout, stderr) =>
-        resolve({ error, stdout, stderr }),
-      );
-    });
-    let reply;
-    try {
-      reply = JSON.parse(stdout);
-    } catch {
-      throw errorOfExit(error?.code ?? 0, error?.signal, stderr);
-    }
-    if (reply.error) throw new SetupError(reply.error);
-    return reply;
+    return this.#backend.undo(target, turns);
   }
 
   /** Returns a client that continues in a copy of the session. */
@@ -137,13 +111,13 @@ export class Brynhild {
     return fork;
   }
 
-  /** Ends the program. A turn that still runs is interrupted. */
+  /** Ends the connection, and the program if one was started. A turn that still runs is interrupted. */
   async close() {
     this.interrupt();
     const transport = this.#transport;
     this.#transport = this.#turn = null;
     await transport?.close();
-    await this.#release();
+    await this.#backend.release();
   }
 
   async [Symbol.asyncDispose ?? Symbol.for("Symbol.asyncDispose")]() {
@@ -198,66 +172,24 @@ export class Brynhild {
     }
   }
 
-  /** Starts the program if needed, and sends the input that begins a turn. */
+  /** Connects if needed, and sends the input that begins a turn. */
   async #begin(message, schema) {
     this.#checkIdle();
     const startedWith = { schema, tools: [...this.#tools.values()] };
     if (this.#transport && (this.#isBusy() || !isDeepStrictEqual(this.#startedWith, startedWith))) await this.close();
-    if (!this.#transport) await this.#start(startedWith);
-    this.#transport.send(message);
-    this.#turn = new Turn(schema !== null, message.input === "prompt", this.#turn);
+    if (!this.#transport) await this.#connect(startedWith);
+    const position = await this.#transport.begin(message);
+    const prompt = message.input === "prompt" ? message.text : null;
+    this.#turn = new Turn(schema !== null, prompt, position, this.#turn);
     return this.#turn;
   }
 
-  async #start(startedWith) {
-    const options = this.#options;
-    const command = [findBinary(options.binary), "chat", "--input-format=stream-json", "--output-format=stream-json"];
-    for (const [name, flag] of Object.entries(FLAGS)) {
-      if (options[name] != null) command.push(`--${flag}=${options[name]}`);
-    }
-    if (this.#session) command.push(`--resume=${this.#session}`);
-    else if (options.resume) command.push(`--resume=${options.resume}`, ...(options.fork ? ["--fork"] : []));
-    else if (options.session) command.push(`--session=${options.session}`);
-    const allowed = [...(options.allowedTools ?? [])];
-    const servers = { ...options.mcpServers };
-    try {
-      this.#files = await mkdtemp(path.join(tmpdir(), "brynhild-sdk-"));
-      if (this.#tools.size > 0) {
-        this.#server = new ToolServer(new Map(this.#tools));
-        servers[SERVER_NAME] = await this.#server.open();
-        allowed.push(...[...this.#tools.keys()].map((name) => `mcp__${SERVER_NAME}__${name}`));
-      }
-      if (Object.keys(servers).length > 0) {
-        command.push(`--mcp-config=${await this.#write("mcp.json", { mcpServers: servers })}`);
-      }
-      command.push(...allowed.map((rule) => `--allowed-tools=${rule}`));
-      if (startedWith.schema) {
-        command.push(`--output-schema=${await this.#write("schema.json", startedWith.schema)}`);
-      }
-      this.#transport = new ProcessTransport(command, options.cwd, this.#env());
-      this.#startedWith = startedWith;
-    } catch (error) {
-      await this.#release();
-      throw error;
-    }
-  }
-
-  async #write(name, value) {
-    const file = path.join(this.#files, name);
-    await writeFile(file, JSON.stringify(value));
-    return file;
-  }
-
-  #env() {
-    const { BRYNHILD_BIN: _, ...env } = { ...process.env, ...this.#options.env };
-    return env;
-  }
-
-  async #release() {
-    const [server, files] = [this.#server, this.#files];
-    this.#server = this.#files = null;
-    await server?.close();
-    if (files) await rm(files, { recursive: true, force: true });
+  async #connect(startedWith) {
+    const { session: name, resume, fork } = this.#options;
+    const target = this.#session ? { resume: this.#session } : { name, resume, fork };
+    this.#transport = await this.#backend.connect(target, startedWith.schema, this.#tools);
+    this.#session = this.#transport.session ?? this.#session;
+    this.#startedWith = startedWith;
   }
 }
 

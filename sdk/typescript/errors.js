@@ -51,6 +51,9 @@ export class LimitReached extends BrynhildError {
 /** The program was killed, crashed, or ended in the middle of a turn. */
 export class ProcessDied extends BrynhildError {}
 
+/** The server cannot be reached, or it ended in the middle of a turn. */
+export class ConnectionLost extends BrynhildError {}
+
 const BY_CODE = { 1: TaskFailed, 2: SetupError, 3: PermissionNeeded, 4: NoSandbox, 5: LimitReached };
 
 /** Returns the error for a program that ended before its turn did. */

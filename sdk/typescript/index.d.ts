@@ -4,6 +4,9 @@ export * from "./types.js";
 
 export interface Options {
   cwd?: string;
+  /** `http://…`, `https://…` or `unix:PATH`: talks to `brynhild serve` instead of starting the program. */
+  url?: string;
+  token?: string;
   model?: string;
   provider?: string;
   profile?: string;
@@ -112,5 +115,6 @@ export class PermissionNeeded extends BrynhildError {}
 export class NoSandbox extends BrynhildError {}
 export class LimitReached extends BrynhildError {}
 export class ProcessDied extends BrynhildError {}
+export class ConnectionLost extends BrynhildError {}
 
 export function findBinary(binary?: string): string;

@@ -1,8 +1,9 @@
-// Drives Brynhild, an AI coding assistant, from JavaScript: it starts the program and talks to it.
+// Drives Brynhild, an AI coding assistant, from JavaScript: it starts the program, or talks to a server.
 
 export { Brynhild } from "./client.js";
 export {
   BrynhildError,
+  ConnectionLost,
   InvalidAnswer,
   LimitReached,
   NoSandbox,

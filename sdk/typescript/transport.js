@@ -8,7 +8,6 @@ import { SetupError, errorOfExit } from "./errors.js";
 
 // The program refuses longer lines.
 const LONGEST_INPUT = (32 << 20) - 1;
-const BUFFER = 64 << 20;
 const STDERR_TAIL = 64 << 10;
 const GRACE_MS = 30_000;
 
@@ -44,34 +43,87 @@ function isProgram(file) {
 }
 
 /**
- * A child process that reads and writes lines of JSON. Reading and writing do not wait for each
- * other. Events that nobody has taken are limited in bytes, not in number; then the child waits.
- *
- * Another transport needs `send`, `receive` and `close`.
+ * Events that nobody has taken, as lines of JSON. They are limited in bytes, not in number: the
+ * source is paused while there are too many.
  */
-export class ProcessTransport {
-  #child;
+export class Inbox {
+  static LIMIT = 64 << 20;
   #lines = [];
   #waitingBytes = 0;
-  #partial = [];
-  #isClosing = false;
-  #end = null;
-  #stderr = "";
+  #isClosed = false;
+  #error = null;
   #wake = () => {};
+  #pause;
+  #resume;
+
+  constructor(pause, resume) {
+    this.#pause = pause;
+    this.#resume = resume;
+  }
+
+  /** Adds a line; a closed inbox drops it. */
+  put(line) {
+    if (this.#isClosed) return;
+    this.#lines.push(line);
+    this.#waitingBytes += line.length;
+    if (this.#waitingBytes >= Inbox.LIMIT) this.#pause();
+    this.#wake();
+  }
+
+  /** Throws an error for the reader after all lines. */
+  end(error) {
+    this.#error ??= error;
+    this.#wake();
+  }
+
+  close() {
+    this.#isClosed = true;
+    this.#resume();
+  }
+
+  async receive() {
+    while (this.#lines.length === 0) {
+      if (this.#error) throw this.#error;
+      await new Promise((resolve) => (this.#wake = resolve));
+    }
+    const line = this.#lines.shift();
+    this.#waitingBytes -= line.length;
+    if (this.#waitingBytes < Inbox.LIMIT) this.#resume();
+    return JSON.parse(line.toString("utf8"));
+  }
+}
+
+/**
+ * A child process that reads and writes lines of JSON. Reading and writing do not wait for each
+ * other. If nobody takes the events, the child waits.
+ *
+ * Another transport needs `session`, `begin`, `send`, `receive` and `close`.
+ */
+export class ProcessTransport {
+  /** The ID of the session, if it is known before the first event. */
+  session = null;
+  #child;
+  #inbox;
+  #partial = [];
+  #stderr = "";
   #ended;
 
   constructor(command, cwd, env) {
     this.#child = spawn(command[0], command.slice(1), { cwd, env, stdio: ["pipe", "pipe", "pipe"] });
-    this.#child.stdout.on("data", (chunk) => this.#read(chunk));
-    this.#child.stderr.setEncoding("utf8").on("data", (text) => {
+    const { stdout, stderr, stdin } = this.#child;
+    this.#inbox = new Inbox(
+      () => stdout.pause(),
+      () => stdout.resume(),
+    );
+    stdout.on("data", (chunk) => this.#read(chunk));
+    stderr.setEncoding("utf8").on("data", (text) => {
       this.#stderr = (this.#stderr + text).slice(-STDERR_TAIL);
     });
     // The child has gone. Its exit tells why.
-    this.#child.stdin.on("error", () => {});
+    stdin.on("error", () => {});
     this.#ended = new Promise((resolve) => {
       const end = (error) => {
-        this.#end ??= error;
-        this.#wake();
+        this.#inbox.end(error);
         resolve();
       };
       this.#child.on("error", (error) => end(new SetupError(`cannot start ${command[0]}: ${error.message}`)));
@@ -81,6 +133,12 @@ export class ProcessTransport {
 
   get pid() {
     return this.#child.pid;
+  }
+
+  /** Sends the input that begins a turn. Returns the position before it; 0 if it is not known. */
+  async begin(message) {
+    this.send(message);
+    return 0;
   }
 
   /** Queues an input. Never blocks; a lost connection shows in `receive`. */
@@ -95,20 +153,12 @@ export class ProcessTransport {
 
   /** Waits for the next event. Throws the reason if the connection has ended. */
   async receive() {
-    while (this.#lines.length === 0) {
-      if (this.#end) throw this.#end;
-      await new Promise((resolve) => (this.#wake = resolve));
-    }
-    const line = this.#lines.shift();
-    this.#waitingBytes -= line.length;
-    if (this.#waitingBytes < BUFFER) this.#child.stdout.resume();
-    return JSON.parse(line.toString("utf8"));
+    return this.#inbox.receive();
   }
 
   /** Ends the connection in order, and waits until it has ended. */
   async close() {
-    this.#isClosing = true;
-    this.#child.stdout.resume();
+    this.#inbox.close();
     this.#child.stdin.end();
     const timers = ["SIGTERM", "SIGKILL"].map((signal, index) =>
       setTimeout(() => this.#child.kill(signal), GRACE_MS * (index + 1)),
@@ -118,17 +168,12 @@ export class ProcessTransport {
   }
 
   #read(chunk) {
-    if (this.#isClosing) return;
     let start = 0;
     for (let end; (end = chunk.indexOf(10, start)) !== -1; start = end + 1) {
       this.#partial.push(chunk.subarray(start, end));
-      const line = Buffer.concat(this.#partial);
+      this.#inbox.put(Buffer.concat(this.#partial));
       this.#partial = [];
-      this.#lines.push(line);
-      this.#waitingBytes += line.length;
     }
     if (start < chunk.length) this.#partial.push(chunk.subarray(start));
-    if (this.#waitingBytes >= BUFFER) this.#child.stdout.pause();
-    if (this.#lines.length > 0) this.#wake();
   }
 }

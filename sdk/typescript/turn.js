@@ -25,17 +25,27 @@ export class Turn {
   isFinished = false;
   #hasSchema;
   #isStarted;
+  #isCommand;
+  #isInterrupted = false;
   #steered = 0;
+  // The end of a turn that an answer may resume.
+  #brokenOff = null;
   #open = new Map();
   // Answers whose effect has not shown, and the number of the last event.
   #sent;
   #seq;
 
-  constructor(hasSchema, isPrompt, previous) {
+  constructor(hasSchema, prompt, position, previous) {
     this.#hasSchema = hasSchema;
-    this.#isStarted = !isPrompt;
+    this.#isStarted = prompt === null;
+    this.#isCommand = prompt !== null && prompt.startsWith("/");
     this.#sent = previous ? previous.#sent : new Map();
-    this.#seq = previous ? previous.#seq : 0;
+    this.#seq = position || (previous ? previous.#seq : 0);
+  }
+
+  /** Notes that the turn was interrupted. */
+  interrupted() {
+    this.#isInterrupted = true;
   }
 
   /** Notes that a steering message was sent. */
@@ -62,13 +72,24 @@ export class Turn {
     }
     if (event.type === "answered") this.#takeAnswer(event);
     else if (event.type === "files_changed") this.result.changes.push(...event.files);
-    else if (isOwn && event.type === "turn_started") this.#isStarted = true;
-    else if (isOwn && event.type === "injected" && event.origin === "person") this.#steered -= 1;
-    else if (isOwn && event.type === "reply_finished") {
+    else if (isOwn && event.type === "turn_started") this.#start();
+    else if (isOwn && event.type === "injected" && event.origin === "person") {
+      if (this.#isStarted) this.#steered -= 1;
+      // Another client of the session has a turn, and the prompt became part of it.
+      this.#isStarted = true;
+    } else if (isOwn && event.type === "reply_finished") {
       const texts = event.reply.parts.filter((part) => part.type === "text").map((part) => part.text);
       this.result.text = texts.join("") || this.result.text;
     } else if (isOwn && event.type === "turn_finished" && this.#isStarted) this.#finish(event);
     return null;
+  }
+
+  #start() {
+    this.#isStarted = true;
+    if (this.#brokenOff) {
+      this.#brokenOff = null;
+      this.#sent.clear();
+    }
   }
 
   #takeAnswer(event) {
@@ -84,10 +105,12 @@ export class Turn {
       return;
     }
     // Every notice of the conversation has a number of its own; one about an input has not.
-    if (event.level !== "error" || event.seq !== this.#seq) return;
+    if (event.seq !== this.#seq) return;
+    if (event.level !== "error" && (!this.#isCommand || this.#isStarted)) return;
     if (this.#sent.size > 0) {
       // The question was settled before its answer arrived.
       this.#sent.delete(this.#sent.keys().next().value);
+      if (this.#brokenOff) this.#finish(this.#brokenOff);
     } else if (!this.#isStarted) {
       this.isFinished = true;
       throw new SetupError(event.hint ? `${event.text} (${event.hint})` : event.text);
@@ -95,6 +118,13 @@ export class Turn {
   }
 
   #finish(event) {
+    const resumes = [...this.#sent.values()].some((kind) => kind !== "cancel" && kind !== "nobody");
+    const isResumable = resumes && !this.#isInterrupted && !this.#brokenOff;
+    if (event.outcome.outcome === "cancelled" && isResumable) {
+      // The server was restarted at a question. It continues when it has the answer.
+      this.#brokenOff = event;
+      return;
+    }
     if (this.#steered > 0) {
       // It came too late for this turn, and begins another one.
       this.#steered -= 1;

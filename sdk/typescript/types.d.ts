@@ -547,6 +547,8 @@ export interface EventAnswered {
   call: CallId;
   answer: Answer;
   rules?: string[];
+  /** The client that answered, if there can be several. */
+  by?: string | null;
 }
 
 /** A running tool said something. Not kept. */
@@ -729,6 +731,7 @@ export interface InputPrompt {
 export interface InputAnswerOnce {
   input: "answer";
   call: CallId;
+  by?: string | null;
   answer: "once";
 }
 
@@ -736,6 +739,7 @@ export interface InputAnswerOnce {
 export interface InputAnswerSession {
   input: "answer";
   call: CallId;
+  by?: string | null;
   answer: "session";
 }
 
@@ -743,6 +747,7 @@ export interface InputAnswerSession {
 export interface InputAnswerProject {
   input: "answer";
   call: CallId;
+  by?: string | null;
   answer: "project";
 }
 
@@ -750,12 +755,14 @@ export interface InputAnswerProject {
 export interface InputAnswerAlways {
   input: "answer";
   call: CallId;
+  by?: string | null;
   answer: "always";
 }
 
 export interface InputAnswerDeny {
   input: "answer";
   call: CallId;
+  by?: string | null;
   answer: "deny";
   reason?: string | null;
 }
@@ -764,6 +771,7 @@ export interface InputAnswerDeny {
 export interface InputAnswerCancel {
   input: "answer";
   call: CallId;
+  by?: string | null;
   answer: "cancel";
 }
 
@@ -771,6 +779,7 @@ export interface InputAnswerCancel {
 export interface InputAnswerNobody {
   input: "answer";
   call: CallId;
+  by?: string | null;
   answer: "nobody";
 }
 

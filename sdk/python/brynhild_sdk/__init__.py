@@ -1,8 +1,9 @@
-"""Drives Brynhild, an AI coding assistant, from Python: it starts the program and talks to it."""
+"""Drives Brynhild, an AI coding assistant, from Python: it starts the program, or talks to a server."""
 
 from .client import AsyncBrynhild, AsyncStream, Brynhild, Stream
 from .errors import (
     BrynhildError,
+    ConnectionLost,
     InvalidAnswer,
     LimitReached,
     NoSandbox,
@@ -21,6 +22,7 @@ __all__ = [
     "AsyncStream",
     "Brynhild",
     "BrynhildError",
+    "ConnectionLost",
     "Event",
     "Input",
     "InvalidAnswer",

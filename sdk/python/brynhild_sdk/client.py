@@ -1,44 +1,54 @@
-"""The clients: `Brynhild` waits, `AsyncBrynhild` awaits. Both keep one process for all turns."""
+"""The clients: `Brynhild` waits, `AsyncBrynhild` awaits. Both keep one connection for all turns."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import inspect
-import json
 import os
-import shutil
-import subprocess
-import tempfile
 import threading
 from typing import Any, AsyncIterator, Awaitable, Callable, Dict, Iterator, List, Optional, Union, cast
 
-from .errors import BrynhildError, SetupError, error_of_exit
-from .tools import SERVER_NAME, Tool, ToolServer
-from .transport import ProcessTransport, Transport, find_binary
+from .errors import BrynhildError, SetupError
+from .program import Program
+from .server import Server
+from .tools import Tool
+from .transport import Transport
 from .turn import Answer, Question, Result, Turn
 from .types import Event
 
 OnQuestion = Callable[[Question], Optional[Answer]]
 AsyncOnQuestion = Callable[[Question], Union[Optional[Answer], Awaitable[Optional[Answer]]]]
 
+# Options of a session on a server.
+SERVER_FLAGS = ("model", "mode")
 # Options that are flags of the program with the same name.
 FLAGS = (
-    "model provider profile mode agent system_prompt append_system_prompt max_cost max_turns max_tokens timeout"
-).split()
+    *SERVER_FLAGS,
+    *"provider profile agent system_prompt append_system_prompt max_cost max_turns max_tokens timeout".split(),
+)
+PROGRAM_OPTIONS = ("allowed_tools", "mcp_servers", "binary", "env")
+# Options that a fork inherits.
+OPTIONS = ("cwd", "url", "token", "on_question", *FLAGS, *PROGRAM_OPTIONS)
 
 
 class Client:
-    """What both clients share: the options, the process, and the turn that runs."""
+    """What both clients share: the options, the connection, and the turn that runs."""
 
     def __init__(
         self,
         cwd: Optional[str] = None,
         *,
+        url: Optional[str] = None,
+        token: Optional[str] = None,
         model: Optional[str] = None,
+        mode: Optional[str] = None,
+        session: Optional[str] = None,
+        resume: Optional[str] = None,
+        fork: bool = False,
+        on_question: Optional[Callable[[Question], Any]] = None,
         provider: Optional[str] = None,
         profile: Optional[str] = None,
-        mode: Optional[str] = None,
         agent: Optional[str] = None,
         system_prompt: Optional[str] = None,
         append_system_prompt: Optional[str] = None,
@@ -48,29 +58,29 @@ class Client:
         timeout: Optional[float] = None,
         allowed_tools: Optional[List[str]] = None,
         mcp_servers: Optional[Dict[str, Any]] = None,
-        session: Optional[str] = None,
-        resume: Optional[str] = None,
-        fork: bool = False,
-        on_question: Optional[Callable[[Question], Any]] = None,
         binary: Optional[str] = None,
         env: Optional[Dict[str, str]] = None,
     ):
         given = locals()
-        self._flags = {name: given[name] for name in FLAGS}
-        self._cwd = os.path.abspath(cwd or ".")
-        self._allowed_tools = list(allowed_tools or [])
-        self._mcp_servers = dict(mcp_servers or {})
+        self._options = {name: given[name] for name in OPTIONS}
+        self._options["cwd"] = cwd = os.path.abspath(cwd or ".")
         self._name, self._resume, self._fork = session, resume, fork
-        self._on_question = on_question
-        self._binary = binary
-        self._env = dict(env or {})
+        self._backend: Union[Program, Server]
+        if url is None:
+            self._flags = {name: given[name] for name in FLAGS}
+            self._backend = Program(cwd, self._flags, **{name: given[name] for name in PROGRAM_OPTIONS})
+        else:
+            others = [name for name in (*FLAGS, *PROGRAM_OPTIONS) if name not in SERVER_FLAGS]
+            foreign = next((name for name in others if given[name] is not None), None)
+            if foreign is not None:
+                raise SetupError(f"`{foreign}` is an option of the program; the server at {url} has its own")
+            self._flags = {name: given[name] for name in SERVER_FLAGS}
+            self._backend = Server(cwd, self._flags, url, token)
         self._tools: Dict[str, Tool] = {}
         self._session: Optional[str] = None
         self._lock = threading.RLock()
         self._transport: Optional[Transport] = None
-        self._server: Optional[ToolServer] = None
-        self._files: Optional[str] = None
-        # The schema and the tools that the program was started with.
+        # The schema and the tools that the transport was opened with.
         self._started_with: Any = None
         self._turn: Optional[Turn] = None
         self._is_reading = False
@@ -104,6 +114,7 @@ class Client:
         """Stops the turn that runs, if one does. Its outcome is `cancelled`."""
         with self._lock:
             if self._turn is not None and not self._turn.is_finished:
+                self._turn.interrupted()
                 self._send({"input": "interrupt"})
 
     def set_mode(self, mode: str) -> None:
@@ -113,22 +124,10 @@ class Client:
             if self._transport is not None:
                 self._send({"input": "mode", "mode": mode})
 
-    def _options(self) -> Dict[str, Any]:
-        """Returns the arguments for another client like this one."""
-        return {
-            **self._flags,
-            "cwd": self._cwd,
-            "allowed_tools": self._allowed_tools,
-            "mcp_servers": self._mcp_servers,
-            "on_question": self._on_question,
-            "binary": self._binary,
-            "env": self._env,
-        }
-
     def _forked(self):
         if self._session is None:
             raise BrynhildError("there is no session to fork before the first turn")
-        fork = type(self)(**self._options(), resume=self._session, fork=True)
+        fork = type(self)(**{**self._options, **self._flags}, resume=self._session, fork=True)
         fork._tools = dict(self._tools)
         return fork
 
@@ -137,76 +136,34 @@ class Client:
         self._transport.send(message)
 
     def _begin(self, message: Dict[str, Any], schema: Optional[Dict[str, Any]], loop=None) -> Turn:
-        """Starts the program if needed, and sends the input that begins a turn."""
+        """Connects if needed, and sends the input that begins a turn."""
         self._check_idle()
         is_abandoned = self._turn is not None and not self._turn.is_finished
         if self._transport is not None and (is_abandoned or self._started_with != (schema, self._tools)):
             self._stop()
         with self._lock:
             if self._transport is None:
-                self._start(schema, loop)
-            turn = Turn(schema is not None, message["input"] == "prompt", self._turn)
-            self._send(message)
-            self._turn = turn
+                self._connect(schema, loop)
+            assert self._transport is not None
+            position = self._transport.begin(message)
+            prompt = message["text"] if message["input"] == "prompt" else None
+            turn = self._turn = Turn(schema is not None, prompt, position, self._turn)
         return turn
 
-    def _start(self, schema: Optional[Dict[str, Any]], loop) -> None:
-        command = [find_binary(self._binary), "chat", "--input-format=stream-json", "--output-format=stream-json"]
-        for name, value in self._flags.items():
-            if value is not None:
-                command.append(f"--{name.replace('_', '-')}={value}")
-        if self._session is not None:
-            command.append(f"--resume={self._session}")
-        elif self._resume is not None:
-            command.append(f"--resume={self._resume}")
-            command += ["--fork"] if self._fork else []
-        elif self._name is not None:
-            command.append(f"--session={self._name}")
-        self._files = tempfile.mkdtemp(prefix="brynhild-sdk-")
-        allowed, servers = list(self._allowed_tools), dict(self._mcp_servers)
-        if self._tools:
-            self._server = ToolServer(dict(self._tools), loop)
-            servers[SERVER_NAME] = self._server.config()
-            allowed += [f"mcp__{SERVER_NAME}__{name}" for name in self._tools]
-        if servers:
-            command.append(f"--mcp-config={self._write('mcp.json', {'mcpServers': servers})}")
-        command += [f"--allowed-tools={rule}" for rule in allowed]
-        if schema is not None:
-            command.append(f"--output-schema={self._write('schema.json', schema)}")
+    def _connect(self, schema: Optional[Dict[str, Any]], loop) -> None:
+        target = (self._name, self._resume, self._fork) if self._session is None else (None, self._session, False)
         self._started_with = (schema, dict(self._tools))
-        try:
-            self._transport = ProcessTransport(command, self._cwd, self._child_env())
-        except BaseException:
-            self._release()
-            raise
-
-    def _child_env(self) -> Dict[str, str]:
-        env = {**os.environ, **self._env}
-        env.pop("BRYNHILD_BIN", None)
-        return env
-
-    def _write(self, name: str, value: Any) -> str:
-        assert self._files is not None
-        path = os.path.join(self._files, name)
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(value, file)
-        return path
+        self._transport = self._backend.connect(*target, schema, self._tools, loop)
+        self._session = self._transport.session or self._session
 
     def _stop(self) -> None:
-        """Ends the program. The next turn starts it again, in the same session."""
+        """Ends the connection. The next turn continues in the same session."""
         with self._lock:
             self.interrupt()
             transport, self._transport, self._turn = self._transport, None, None
         if transport is not None:
             transport.close()
-        self._release()
-
-    def _release(self) -> None:
-        if self._server is not None:
-            self._server.close()
-        if self._files is not None:
-            shutil.rmtree(self._files, ignore_errors=True)
-        self._server = self._files = None
+        self._backend.release()
 
     def _take(self, turn: Turn, event: Dict[str, Any]) -> Optional[Question]:
         with self._lock:
@@ -246,22 +203,13 @@ class Client:
         if self._is_reading:
             raise BrynhildError("a turn is running; wait for it, or call `steer`")
 
-    def _session_command(self, action: str, *flags: str) -> Any:
-        """Runs `brynhild session ACTION` for this session, which is closed meanwhile."""
+    def _undo(self, turns: int) -> Dict[str, Any]:
         target = self._session or self._resume or self._name
         if target is None:
             raise BrynhildError("there is no session before the first turn")
         self._check_idle()
         self._stop()
-        command = [find_binary(self._binary), "session", action, "--json", *flags, "--", target]
-        done = subprocess.run(command, cwd=self._cwd, env=self._child_env(), capture_output=True, text=True)
-        try:
-            reply = json.loads(done.stdout)
-        except ValueError:
-            raise error_of_exit(done.returncode, done.stderr) from None
-        if "error" in reply:
-            raise SetupError(reply["error"])
-        return reply
+        return self._backend.undo(target, turns)
 
 
 class Stream(Iterator[Event]):
@@ -295,7 +243,7 @@ class Stream(Iterator[Event]):
 
 
 class Brynhild(Client):
-    """A conversation. Use it in a `with` block, which ends the program."""
+    """A conversation. Use it in a `with` block, which ends the connection."""
 
     @classmethod
     def resume(cls, session: str, **options: Any) -> Brynhild:
@@ -321,7 +269,7 @@ class Brynhild(Client):
     ) -> Stream:
         """Runs one turn and returns its events."""
         turn = self._begin({"input": "prompt", "text": prompt}, output_schema)
-        return Stream(self, turn, on_question or self._on_question)
+        return Stream(self, turn, on_question or self._options["on_question"])
 
     def compact(self, instructions: Optional[str] = None) -> Result:
         """Replaces the conversation by a summary of it, for the model."""
@@ -333,14 +281,14 @@ class Brynhild(Client):
 
     def undo(self, turns: int = 1) -> Dict[str, Any]:
         """Undoes the file changes of the last turns. Returns `files`, and `kept`: those that others changed."""
-        return self._session_command("undo", f"--turns={turns}")
+        return self._undo(turns)
 
     def fork(self) -> Brynhild:
         """Returns a client that continues in a copy of the session."""
         return self._forked()
 
     def close(self) -> None:
-        """Ends the program. A turn that still runs is interrupted."""
+        """Ends the connection, and the program if one was started. A turn that still runs is interrupted."""
         self._stop()
 
     def __enter__(self) -> Brynhild:
@@ -405,7 +353,7 @@ class AsyncStream(AsyncIterator[Event]):
 
 
 class AsyncBrynhild(Client):
-    """A conversation. Use it in an `async with` block, which ends the program."""
+    """A conversation. Use it in an `async with` block, which ends the connection."""
 
     @classmethod
     def resume(cls, session: str, **options: Any) -> AsyncBrynhild:
@@ -432,7 +380,7 @@ class AsyncBrynhild(Client):
         """Returns the events of one turn, which begins when the first one is awaited."""
         loop = asyncio.get_running_loop()
         message = {"input": "prompt", "text": prompt}
-        return AsyncStream(self, lambda: self._begin(message, output_schema, loop), on_question or self._on_question)
+        return AsyncStream(self, lambda: self._begin(message, output_schema, loop), on_question or self._options["on_question"])
 
     async def compact(self, instructions: Optional[str] = None) -> Result:
         """Replaces the conversation by a summary of it, for the model."""
@@ -444,14 +392,14 @@ class AsyncBrynhild(Client):
 
     async def undo(self, turns: int = 1) -> Dict[str, Any]:
         """Undoes the file changes of the last turns. Returns `files`, and `kept`: those that others changed."""
-        return await asyncio.to_thread(self._session_command, "undo", f"--turns={turns}")
+        return await asyncio.to_thread(self._undo, turns)
 
     def fork(self) -> AsyncBrynhild:
         """Returns a client that continues in a copy of the session."""
         return self._forked()
 
     async def close(self) -> None:
-        """Ends the program. A turn that still runs is interrupted."""
+        """Ends the connection, and the program if one was started. A turn that still runs is interrupted."""
         await asyncio.to_thread(self._stop)
 
     async def __aenter__(self) -> AsyncBrynhild:

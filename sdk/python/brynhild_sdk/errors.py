@@ -60,6 +60,10 @@ class ProcessDied(BrynhildError):
         self.exit_code = code
 
 
+class ConnectionLost(BrynhildError):
+    """The server cannot be reached, or it ended in the middle of a turn."""
+
+
 def error_of_exit(code: int, stderr: str) -> BrynhildError:
     """Returns the exception for a program that ended before its turn did."""
     said = stderr.strip()

@@ -12,7 +12,7 @@ import threading
 from collections import deque
 from typing import Any, Callable, Deque, Dict, List, Optional, Protocol
 
-from .errors import SetupError, error_of_exit
+from .errors import BrynhildError, SetupError, error_of_exit
 
 # The program refuses longer lines.
 LONGEST_INPUT = (32 << 20) - 1
@@ -20,6 +20,12 @@ LONGEST_INPUT = (32 << 20) - 1
 
 class Transport(Protocol):
     """A connection. `send` never blocks; a lost connection shows in `receive` and `poll`."""
+
+    # The ID of the session, if it is known before the first event.
+    session: Optional[str]
+
+    def begin(self, message: Dict[str, Any]) -> int:
+        """Sends the input that begins a turn. Returns the position before it; 0 if it is not known."""
 
     def send(self, message: Dict[str, Any]) -> None: ...
 
@@ -49,14 +55,72 @@ def find_binary(binary: Optional[str] = None) -> str:
     return os.path.abspath(found)
 
 
+class Inbox:
+    """Events that nobody has taken, as lines of JSON. They are limited in bytes, not in number."""
+
+    LIMIT = 64 << 20
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._lines: Deque[bytes] = deque()
+        self._waiting_bytes = 0
+        self._is_closed = False
+        self._error: Optional[BrynhildError] = None
+        self._wake: Callable[[], object] = lambda: None
+
+    def put(self, line: bytes) -> None:
+        """Waits until there is room, and adds a line; a closed inbox drops it."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_closed or not self._lines or self._waiting_bytes < self.LIMIT)
+            if self._is_closed:
+                return
+            self._lines.append(line)
+            self._waiting_bytes += len(line)
+            self._changed.notify_all()
+        self._wake()
+
+    def end(self, error: BrynhildError) -> None:
+        """Raises an error for the reader after all lines."""
+        with self._changed:
+            self._error = self._error or error
+            self._changed.notify_all()
+        self._wake()
+
+    def close(self) -> None:
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+
+    def receive(self) -> Dict[str, Any]:
+        with self._changed:
+            self._changed.wait_for(lambda: self._lines or self._error is not None)
+        event = self.poll()
+        return self.receive() if event is None else event
+
+    def poll(self) -> Optional[Dict[str, Any]]:
+        with self._changed:
+            if self._lines:
+                line = self._lines.popleft()
+                self._waiting_bytes -= len(line)
+                self._changed.notify_all()
+            elif self._error is not None:
+                raise self._error
+            else:
+                return None
+        return json.loads(line)
+
+    def notify(self, wake: Callable[[], object]) -> None:
+        self._wake = wake
+
+
 class ProcessTransport:
     """A child process that reads and writes lines of JSON.
 
-    A thread reads and another one writes, so neither waits for the other. Events that nobody has
-    taken are limited in bytes, not in number; then the child waits.
+    A thread reads and another one writes, so neither waits for the other. If nobody takes the
+    events, the child waits.
     """
 
-    BUFFER = 64 << 20
+    session: Optional[str] = None
     STDERR_TAIL = 64 << 10
     GRACE_SECONDS = 30.0
 
@@ -67,14 +131,10 @@ class ProcessTransport:
             )
         except OSError as error:
             raise SetupError(f"cannot start {command[0]}: {error}") from error
-        self._changed = threading.Condition()
-        self._lines: Deque[bytes] = deque()
-        self._waiting_bytes = 0
-        self._is_closing = False
-        self._exit: Optional[int] = None
+        self._inbox = Inbox()
         self._stderr = b""
-        self._wake: Callable[[], object] = lambda: None
         self._outbox: queue.SimpleQueue = queue.SimpleQueue()
+        self.receive, self.poll, self.notify = self._inbox.receive, self._inbox.poll, self._inbox.notify
         self._errors = threading.Thread(target=self._read_errors, daemon=True)
         self._reader = threading.Thread(target=self._read, daemon=True)
         for thread in (self._errors, self._reader, threading.Thread(target=self._write, daemon=True)):
@@ -84,37 +144,18 @@ class ProcessTransport:
     def pid(self) -> int:
         return self._process.pid
 
+    def begin(self, message: Dict[str, Any]) -> int:
+        self.send(message)
+        return 0
+
     def send(self, message: Dict[str, Any]) -> None:
         line = json.dumps(message).encode() + b"\n"
         if len(line) > LONGEST_INPUT:
             raise SetupError(f"an input of {len(line)} bytes is too long; the limit is {LONGEST_INPUT}")
         self._outbox.put(line)
 
-    def receive(self) -> Dict[str, Any]:
-        with self._changed:
-            self._changed.wait_for(lambda: self._lines or self._exit is not None)
-        event = self.poll()
-        return self.receive() if event is None else event
-
-    def poll(self) -> Optional[Dict[str, Any]]:
-        with self._changed:
-            if self._lines:
-                line = self._lines.popleft()
-                self._waiting_bytes -= len(line)
-                self._changed.notify_all()
-            elif self._exit is not None:
-                raise error_of_exit(self._exit, self._stderr.decode(errors="replace"))
-            else:
-                return None
-        return json.loads(line)
-
-    def notify(self, wake: Callable[[], object]) -> None:
-        self._wake = wake
-
     def close(self) -> None:
-        with self._changed:
-            self._is_closing = True
-            self._changed.notify_all()
+        self._inbox.close()
         self._outbox.put(None)
         for stop in (self._process.terminate, self._process.kill, lambda: None):
             self._reader.join(self.GRACE_SECONDS)
@@ -126,25 +167,12 @@ class ProcessTransport:
         assert self._process.stdout is not None
         with self._process.stdout as stdout:
             for line in stdout:
-                with self._changed:
-                    self._changed.wait_for(lambda: self._is_closing or self._has_room())
-                    if self._is_closing:
-                        continue
-                    self._lines.append(line)
-                    self._waiting_bytes += len(line)
-                    self._changed.notify_all()
-                self._wake()
+                self._inbox.put(line)
         code = self._process.wait()
         # A process that the child left behind may hold standard error open.
         self._errors.join(1.0)
-        with self._changed:
-            self._exit = code
-            self._changed.notify_all()
+        self._inbox.end(error_of_exit(code, self._stderr.decode(errors="replace")))
         self._outbox.put(None)
-        self._wake()
-
-    def _has_room(self) -> bool:
-        return not self._lines or self._waiting_bytes < self.BUFFER
 
     def _write(self) -> None:
         assert self._process.stdin is not None

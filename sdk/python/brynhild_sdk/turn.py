@@ -92,16 +92,24 @@ class Result:
 class Turn:
     """Collects the events of a turn."""
 
-    def __init__(self, has_schema: bool, is_prompt: bool, previous: Optional[Turn]):
+    def __init__(self, has_schema: bool, prompt: Optional[str], position: int, previous: Optional[Turn]):
         self.result = Result()
         self.is_finished = False
         self._has_schema = has_schema
-        self._is_started = not is_prompt
+        self._is_started = prompt is None
+        self._is_command = prompt is not None and prompt.startswith("/")
+        self._is_interrupted = False
         self._steered = 0
+        # The end of a turn that an answer may resume.
+        self._broken_off: Optional[Dict[str, Any]] = None
         self._open: Dict[str, Question] = {}
         # Answers whose effect has not shown, and the number of the last event.
         self._sent: Dict[str, str] = previous._sent if previous else {}
-        self._seq: int = previous._seq if previous else 0
+        self._seq: int = position or (previous._seq if previous else 0)
+
+    def interrupted(self) -> None:
+        """Notes that the turn was interrupted."""
+        self._is_interrupted = True
 
     def steered(self) -> None:
         """Notes that a steering message was sent."""
@@ -137,8 +145,14 @@ class Turn:
             self.result.changes += event["files"]
         elif is_own and kind == "turn_started":
             self._is_started = True
+            if self._broken_off is not None:
+                self._broken_off = None
+                self._sent.clear()
         elif is_own and kind == "injected" and event["origin"] == "person":
-            self._steered -= 1
+            if self._is_started:
+                self._steered -= 1
+            # Another client of the session has a turn, and the prompt became part of it.
+            self._is_started = True
         elif is_own and kind == "reply_finished":
             text = "".join(part["text"] for part in event["reply"]["parts"] if part["type"] == "text")
             self.result.text = text or self.result.text
@@ -150,16 +164,26 @@ class Turn:
         if event.get("topic") == "message_unsent":
             self._steered -= 1
         # Every notice of the conversation has a number of its own; one about an input has not.
-        elif event.get("level") == "error" and event.get("seq") == self._seq:
+        elif event.get("seq") != self._seq:
+            pass
+        elif event.get("level") == "error" or (self._is_command and not self._is_started):
             if self._sent:
                 # The question was settled before its answer arrived.
                 del self._sent[next(iter(self._sent))]
+                if self._broken_off is not None:
+                    self._finish(self._broken_off)
             elif not self._is_started:
                 self.is_finished = True
                 hint = f" ({event['hint']})" if event.get("hint") else ""
                 raise SetupError(f"{event['text']}{hint}")
 
     def _finish(self, event: Dict[str, Any]) -> None:
+        resumes = any(kind not in ("cancel", "nobody") for kind in self._sent.values())
+        is_resumable = resumes and not self._is_interrupted and self._broken_off is None
+        if event["outcome"]["outcome"] == "cancelled" and is_resumable:
+            # The server was restarted at a question. It continues when it has the answer.
+            self._broken_off = event
+            return
         if self._steered > 0:
             # It came too late for this turn, and begins another one.
             self._steered -= 1

@@ -488,6 +488,7 @@ class _EventAnswered(TypedDict):
 class EventAnswered(_EventAnswered, total=False):
     within: Union["Subconversation", None]
     rules: List[str]
+    by: Union[str, None]
 
 # A running tool said something. Not kept.
 class _EventToolProgress(TypedDict):
@@ -650,28 +651,43 @@ class InputPrompt(TypedDict):
     input: Literal["prompt"]
     text: str
 
-class InputAnswerOnce(TypedDict):
+class _InputAnswerOnce(TypedDict):
     input: Literal["answer"]
     call: "CallId"
     answer: Literal["once"]
 
+class InputAnswerOnce(_InputAnswerOnce, total=False):
+    by: Union[str, None]
+
 # This and calls like it, until the session ends.
-class InputAnswerSession(TypedDict):
+class _InputAnswerSession(TypedDict):
     input: Literal["answer"]
     call: "CallId"
     answer: Literal["session"]
 
+# This and calls like it, until the session ends.
+class InputAnswerSession(_InputAnswerSession, total=False):
+    by: Union[str, None]
+
 # This and calls like it, for this project.
-class InputAnswerProject(TypedDict):
+class _InputAnswerProject(TypedDict):
     input: Literal["answer"]
     call: "CallId"
     answer: Literal["project"]
 
+# This and calls like it, for this project.
+class InputAnswerProject(_InputAnswerProject, total=False):
+    by: Union[str, None]
+
 # This and calls like it, everywhere from here on.
-class InputAnswerAlways(TypedDict):
+class _InputAnswerAlways(TypedDict):
     input: Literal["answer"]
     call: "CallId"
     answer: Literal["always"]
+
+# This and calls like it, everywhere from here on.
+class InputAnswerAlways(_InputAnswerAlways, total=False):
+    by: Union[str, None]
 
 class _InputAnswerDeny(TypedDict):
     input: Literal["answer"]
@@ -679,19 +695,28 @@ class _InputAnswerDeny(TypedDict):
     answer: Literal["deny"]
 
 class InputAnswerDeny(_InputAnswerDeny, total=False):
+    by: Union[str, None]
     reason: Union[str, None]
 
 # No, and stop the turn.
-class InputAnswerCancel(TypedDict):
+class _InputAnswerCancel(TypedDict):
     input: Literal["answer"]
     call: "CallId"
     answer: Literal["cancel"]
 
+# No, and stop the turn.
+class InputAnswerCancel(_InputAnswerCancel, total=False):
+    by: Union[str, None]
+
 # There is nobody to ask.
-class InputAnswerNobody(TypedDict):
+class _InputAnswerNobody(TypedDict):
     input: Literal["answer"]
     call: "CallId"
     answer: Literal["nobody"]
+
+# There is nobody to ask.
+class InputAnswerNobody(_InputAnswerNobody, total=False):
+    by: Union[str, None]
 
 # Compact the conversation.
 class _InputCompact(TypedDict):

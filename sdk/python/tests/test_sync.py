@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 import time
+from unittest import mock
 
 from brynhild_sdk import (
     Answer,
@@ -14,6 +15,7 @@ from brynhild_sdk import (
     ProcessDied,
     SetupError,
     TaskFailed,
+    find_binary,
 )
 
 from .scripted import ROOT, ScriptedTest, call
@@ -201,6 +203,31 @@ class SyncTest(ScriptedTest):
             b.set_mode("ask")
             self.assertEqual(len(b.run("b").unanswered), 1)
             self.assertEqual(b.clear().details["stop_reason"], "cleared")
+
+
+    def test_compact_replaces_the_conversation(self):
+        with Brynhild(**self.options({"text": "one"}, {"text": "a summary"})) as b:
+            b.run("a")
+            self.assertEqual(b.compact("keep the names").details["stop_reason"], "compacted")
+            # The model has no answer of its own before it.
+            self.assertEqual(b.run("b").text, "one")
+
+    def test_program_of_the_wheel_comes_before_the_path(self):
+        places = [self.home / "wheel", self.home / "path"]
+        for place in places:
+            place.mkdir()
+            (place / "brynhild").write_text("")
+            (place / "brynhild").chmod(0o755)
+        with (
+            mock.patch.dict(os.environ, {"PATH": str(places[1])}),
+            mock.patch("sysconfig.get_path", return_value=str(places[0])),
+        ):
+            del os.environ["BRYNHILD_BIN"]
+            self.assertEqual(find_binary(), str(places[0] / "brynhild"))
+            (places[0] / "brynhild").unlink()
+            self.assertEqual(find_binary(), str(places[1] / "brynhild"))
+            (places[1] / "brynhild").unlink()
+            self.assertRaisesRegex(SetupError, "pip install brynhild", find_binary)
 
 
 class FakeProgramTest(ScriptedTest):

@@ -4,7 +4,7 @@ import urllib.request
 from typing import List, Literal, Optional
 
 from brynhild_sdk import Brynhild
-from brynhild_sdk.tools import ToolServer, schema_of
+from brynhild_sdk.tools import Tool, ToolServer, schema_of
 
 from .scripted import ScriptedTest, call
 
@@ -42,6 +42,15 @@ class ToolTest(ScriptedTest):
 
             result = b.run("note them")
         self.assertEqual((result.text, result.unanswered, sorted(noted)), ("done", [], list(range(100))))
+
+    def test_servers_and_rules_of_one_run_are_given(self):
+        server = ToolServer({"hello": Tool("hello", "Greets.", {"type": "object"}, lambda: "from there")}, None)
+        self.addCleanup(server.close)
+        turns = [call("mcp__other__hello"), {"text": "{{last_tool_result}}"}]
+        options = {"mcp_servers": {"other": server.config()}, "allowed_tools": ["mcp__other__hello"]}
+        with Brynhild(**self.options(*turns), **options) as b:
+            result = b.run("greet")
+        self.assertEqual((result.text, result.unanswered), ("from there", []))
 
     def test_exception_of_a_tool_goes_to_the_model(self):
         turns = [call("mcp__app__fail"), {"text": "{{last_tool_result}}"}]

@@ -1,56 +1,15 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import {
-  chmodSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { afterEach, beforeEach, test } from "node:test";
+import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Answer, Brynhild, InvalidAnswer, LimitReached, ProcessDied, SetupError, TaskFailed } from "../index.js";
+import { WRITE, after, call, environment, example, home, open, project, scripted } from "./scripted.js";
 
 const GENERATE = fileURLToPath(new URL("../../generate", import.meta.url));
 const SCHEMA = { type: "object", properties: { lines: { type: "integer" } }, required: ["lines"] };
-const call = (name, input = {}) => ({ tool_calls: [{ name, input }] });
-const WRITE = call("Write", { file_path: "f", content: "x" });
-
-let home, project, clients;
-
-beforeEach(() => {
-  home = path.join(realpathSync(mkdtempSync(path.join(tmpdir(), "brynhild-sdk-test-"))), "home");
-  project = path.join(home, "project");
-  mkdirSync(path.join(project, ".git"), { recursive: true });
-  clients = [];
-});
-
-afterEach(async () => {
-  for (const client of clients) await client.close();
-  rmSync(path.dirname(home), { recursive: true, force: true });
-});
-
-/** Returns the options of a client whose model gives these answers. */
-function scripted(turns, options = {}) {
-  const model = path.join(home, "scenario.yaml");
-  writeFileSync(model, JSON.stringify({ turns }));
-  const env = { HOME: home, XDG_CONFIG_HOME: path.join(home, ".config") };
-  return { cwd: project, provider: "script", model, env, ...options };
-}
-
-function open(options) {
-  const client = new Brynhild(options);
-  clients.push(client);
-  return client;
-}
 
 test("types are current", () => {
   execFileSync("python3", [GENERATE, "--check"]);
@@ -163,12 +122,12 @@ test("resume and fork", async () => {
   const b = open({ ...options, session: "login" });
   await b.run("a");
   const fork = b.fork();
-  clients.push(fork);
+  after(() => fork.close());
   assert.equal((await fork.run("b")).text, "two");
   assert.notEqual(fork.session, "login");
   await b.close();
   const resumed = Brynhild.resume("login", options);
-  clients.push(resumed);
+  after(() => resumed.close());
   const result = await resumed.run("b");
   assert.deepEqual([result.text, result.session], ["two", "login"]);
 });
@@ -222,6 +181,33 @@ test("clear and mode", async () => {
   assert.equal((await b.clear()).details.stop_reason, "cleared");
 });
 
+test("compact replaces the conversation", async () => {
+  const b = open(scripted([{ text: "one" }, { text: "a summary" }]));
+  await b.run("a");
+  assert.equal((await b.compact("keep the names")).details.stop_reason, "compacted");
+  // The model has no answer of its own before it.
+  assert.equal((await b.run("b")).text, "one");
+});
+
+test("the program of the package comes before the path", () => {
+  const modules = path.join(home, "node_modules");
+  cpSync(fileURLToPath(new URL("..", import.meta.url)), path.join(modules, "brynhild-sdk"), { recursive: true });
+  const places = [path.join(modules, "brynhild/bin"), path.join(home, "path")];
+  for (const place of places) {
+    mkdirSync(place, { recursive: true });
+    writeFileSync(path.join(place, "brynhild"), "", { mode: 0o755 });
+  }
+  writeFileSync(path.join(modules, "brynhild/package.json"), '{"name": "brynhild"}');
+  const found = () => {
+    const code = 'import { findBinary } from "brynhild-sdk"; console.log(findBinary())';
+    const args = ["--input-type=module", "-e", code];
+    return execFileSync(process.execPath, args, { cwd: home, env: { PATH: places[1] }, encoding: "utf8" }).trim();
+  };
+  assert.equal(found(), path.join(places[0], "brynhild"));
+  rmSync(path.join(modules, "brynhild"), { recursive: true });
+  assert.equal(found(), path.join(places[1], "brynhild"));
+});
+
 test("own tools answer calls, and their errors go to the model", async () => {
   const calls = Array.from({ length: 20 }, (_, n) => ({ name: "mcp__app__double", input: { number: n } }));
   const turns = [{ tool_calls: calls }, call("mcp__app__fail"), { text: "{{last_tool_result}}" }];
@@ -247,15 +233,11 @@ test("own tools answer calls, and their errors go to the model", async () => {
   assert.match(last[0].text, /no such thing/);
 });
 
-test("the example runs", () => {
+test("the example runs", async () => {
   writeFileSync(path.join(project, "notes.txt"), "one two\nthree\n");
-  const examples = fileURLToPath(new URL("../../../examples", import.meta.url));
-  cpSync(path.join(examples, "sdk/word_count.mjs"), path.join(home, "word_count.mjs"));
-  mkdirSync(path.join(home, "node_modules"));
-  symlinkSync(fileURLToPath(new URL("..", import.meta.url)), path.join(home, "node_modules/brynhild-sdk"));
-  const args = [path.join(home, "word_count.mjs"), path.join(examples, "scenarios/word-count.yaml")];
-  const env = { ...process.env, HOME: home, XDG_CONFIG_HOME: path.join(home, ".config") };
-  assert.equal(execFileSync(process.execPath, args, { cwd: project, env, encoding: "utf8" }), "notes.txt has 3 words.\n");
+  const scenario = fileURLToPath(new URL("../../../examples/scenarios/word-count.yaml", import.meta.url));
+  const { stdout } = await example("word_count.mjs", [scenario], environment());
+  assert.equal(stdout, "notes.txt has 3 words.\n");
 });
 
 /** A program that does what the real one cannot be made to do. */
