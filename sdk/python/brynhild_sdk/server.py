@@ -187,9 +187,9 @@ class ServerTransport:
         if self._stream is not None:
             self._stream.close()
         self._is_interrupted = False
-        self._answers.clear()
+        self._answers = {}
         seq = self._server.request("GET", self._path)["seq"]
-        stream = self._stream = EventStream(self._server, self._path, seq, self._reconnected)
+        stream = self._stream = EventStream(self._server, self._path, seq, self._answers, self._outbox)
         sent: concurrent.futures.Future = concurrent.futures.Future()
         # The server takes a prompt with the same ID once.
         named = {**message, "id": uuid.uuid4().hex} if message["input"] == "prompt" else message
@@ -258,21 +258,17 @@ class ServerTransport:
                     raise
             self._is_closed.wait(RETRY_SECONDS)
 
-    def _reconnected(self, pending: Any) -> None:
-        """Gives answers again that were lost with the server."""
-        for question in pending:
-            if (answer := self._answers.get(question["call"])) is not None:
-                self._outbox.put((answer, None))
-
 
 class EventStream:
     """The events of a session from a position on. Connects again where it was cut off."""
 
-    def __init__(self, server: Server, path: str, after: int, reconnected: Any):
+    def __init__(
+        self, server: Server, path: str, after: int, answers: Dict[str, Dict[str, Any]], outbox: queue.SimpleQueue
+    ):
         self.inbox = Inbox()
         # Set when the turn has ended, or no further event comes.
         self.is_over = threading.Event()
-        self._server, self._path, self._reconnected = server, path, reconnected
+        self._server, self._path, self._answers, self._outbox = server, path, answers, outbox
         self._seen = self._position = after
         # The position of the last event.
         self._last: Dict[str, Any] = {"seq": after, "session": "", "at": ""}
@@ -338,8 +334,13 @@ class EventStream:
             self.inbox.put(data)
         if id is not None:
             self._seen = int(id)
+        if event["type"] == "answered":
+            self._answers.pop(event["call"], None)
         if event.get("within") is None:
             self._is_started |= event["type"] in ("turn_started", "injected")
+            if event["type"] == "turn_started":
+                # A server that was restarted at the questions has the answers.
+                self._answers.clear()
             if event["type"] == "turn_finished":
                 self.is_over.set()
         self._check_end()
@@ -364,8 +365,12 @@ class EventStream:
     def _end(self) -> Optional[int]:
         """Returns the position of the last event, if nobody works in the session any more."""
         details = self._server.request("GET", self._path)
-        self._reconnected(details["pending"])
-        is_over = details["state"] == "ended" or (details["state"] == "idle" and self._is_started)
+        lost = [self._answers[event["call"]] for event in details["pending"] if event["call"] in self._answers]
+        for answer in lost:
+            self._outbox.put((answer, None))
+        # An answer that nothing has confirmed is about to resume the turn.
+        is_idle = details["state"] == "idle" and self._is_started and not self._answers
+        is_over = details["state"] == "ended" or is_idle
         return details["seq"] if is_over else None
 
 
