@@ -104,7 +104,11 @@ export class Server {
   async request(method, path, body) {
     const response = await this.#send(method, path, body, {}, REPLY_MS);
     const text = await this.#text(response);
-    return text ? JSON.parse(text) : null;
+    try {
+      return text ? JSON.parse(text) : null;
+    } catch {
+      throw new Refused(`${this.url} does not answer like \`brynhild serve\``, response.statusCode);
+    }
   }
 
   async stream(path, after) {

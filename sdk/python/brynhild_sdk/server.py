@@ -127,7 +127,10 @@ class Server:
             raise ConnectionLost(f"the reply of {self.url} broke off: {error}") from error
         finally:
             connection.close()
-        return json.loads(text) if text else None
+        try:
+            return json.loads(text) if text else None
+        except ValueError:
+            raise Refused(f"{self.url} does not answer like `brynhild serve`", response.status) from None
 
     def stream(self, path: str, after: int) -> Tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
         headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
@@ -196,7 +199,7 @@ class ServerTransport:
         self._outbox.put((named, sent))
         try:
             position = sent.result()["seq"]
-        except BrynhildError:
+        except BaseException:
             stream.close()
             raise
         stream.start(position)
@@ -240,13 +243,13 @@ class ServerTransport:
                 reply = self._post(message)
                 if sent is not None:
                     sent.set_result(reply)
-            except BrynhildError as error:
+            except Exception as error:
                 if sent is not None:
                     sent.set_exception(error)
                 elif self._stream is not None and isinstance(error, Refused):
                     self._stream.refused(message, error)
                 elif self._stream is not None:
-                    self._stream.inbox.end(error)
+                    self._stream.inbox.end(error_of(error))
 
     def _post(self, message: Dict[str, Any]) -> Any:
         until = time.monotonic() + LOST_SECONDS
@@ -319,8 +322,8 @@ class EventStream:
                 if self._is_closed.is_set():
                     return
                 self._reconnect()
-        except BrynhildError as error:
-            self.inbox.end(error)
+        except Exception as error:
+            self.inbox.end(error_of(error))
         finally:
             self._disconnect()
             self.is_over.set()
@@ -372,6 +375,11 @@ class EventStream:
         is_idle = details["state"] == "idle" and self._is_started and not self._answers
         is_over = details["state"] == "ended" or is_idle
         return details["seq"] if is_over else None
+
+
+def error_of(error: Exception) -> BrynhildError:
+    """Returns the exception for the reader of a stream."""
+    return error if isinstance(error, BrynhildError) else BrynhildError(f"{type(error).__name__}: {error}")
 
 
 def messages(response: http.client.HTTPResponse) -> Iterator[Tuple[Optional[str], Optional[str], bytes]]:

@@ -1,3 +1,4 @@
+import http.server
 import json
 import os
 import random
@@ -190,6 +191,21 @@ class ServerTest(ScriptedTest):
             b.run("x", output_schema={})
         b.tool(len, name="len", schema={"type": "object"})
         self.assertRaisesRegex(SetupError, "a tool of your own needs a program", b.run, "x")
+
+    def test_server_of_another_kind_is_refused(self):
+        class Page(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(b"<p>Welcome</p>")
+
+            def log_message(self, *_):
+                pass
+
+        with http.server.HTTPServer(("127.0.0.1", 0), Page) as page:
+            threading.Thread(target=page.handle_request, daemon=True).start()
+            b = Brynhild(url=f"http://127.0.0.1:{page.server_port}")
+            self.assertRaisesRegex(SetupError, "does not answer like `brynhild serve`", b.run, "x")
 
     def test_example_runs(self):
         (self.project / "notes.txt").write_text("one two\nthree\n")
