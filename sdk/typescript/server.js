@@ -104,7 +104,11 @@ export class Server {
   async request(method, path, body) {
     const response = await this.#send(method, path, body, {}, REPLY_MS);
     const text = await this.#text(response);
-    return text ? JSON.parse(text) : null;
+    try {
+      return text ? JSON.parse(text) : null;
+    } catch {
+      throw new Refused(`${this.url} does not answer like \`brynhild serve\``, response.statusCode);
+    }
   }
 
   async stream(path, after) {
@@ -198,9 +202,9 @@ class ServerTransport {
   async begin(message) {
     this.#stream?.close();
     this.#isInterrupted = false;
-    this.#answers.clear();
+    this.#answers = new Map();
     const { seq } = await this.#server.request("GET", this.#path);
-    const stream = new EventStream(this.#server, this.#path, (pending) => this.#reconnected(pending));
+    const stream = new EventStream(this.#server, this.#path, this.#answers, (answer) => this.send(answer));
     await stream.open(seq);
     this.#stream = stream;
     try {
@@ -259,14 +263,6 @@ class ServerTransport {
       await sleep(RETRY_MS);
     }
   }
-
-  /** Gives answers again that were lost with the server. */
-  #reconnected(pending) {
-    for (const question of pending) {
-      const answer = this.#answers.get(question.call);
-      if (answer) this.send(answer);
-    }
-  }
 }
 
 /** The events of a session from a position on. Connects again where it was cut off. */
@@ -284,7 +280,8 @@ class EventStream {
   #resume = null;
   #server;
   #path;
-  #reconnected;
+  #answers;
+  #send;
   #response = null;
   #position = 0;
   #seen = 0;
@@ -294,10 +291,11 @@ class EventStream {
   #until = null;
   #over;
 
-  constructor(server, path, reconnected) {
+  constructor(server, path, answers, send) {
     this.#server = server;
     this.#path = path;
-    this.#reconnected = reconnected;
+    this.#answers = answers;
+    this.#send = send;
     // Settled when the turn has ended, or no further event comes.
     this.isOver = new Promise((resolve) => (this.#over = resolve));
   }
@@ -356,7 +354,10 @@ class EventStream {
     this.#last = { seq: event.seq, session: event.session, at: event.at };
     this.inbox.put(data);
     if (id !== null) this.#seen = Number(id);
+    if (event.type === "answered") this.#answers.delete(event.call);
     if (event.within != null) return;
+    // A server that was restarted at the questions has the answers.
+    if (event.type === "turn_started") this.#answers.clear();
     this.#isStarted ||= event.type === "turn_started" || event.type === "injected";
     if (event.type === "turn_finished") this.#over();
   }
@@ -386,8 +387,11 @@ class EventStream {
   /** Returns the position of the last event, if nobody works in the session any more. */
   async #end() {
     const details = await this.#server.request("GET", this.#path);
-    this.#reconnected(details.pending);
-    const isOver = details.state === "ended" || (details.state === "idle" && this.#isStarted);
+    const lost = details.pending.map(({ call }) => this.#answers.get(call)).filter(Boolean);
+    lost.forEach((answer) => this.#send(answer));
+    // An answer that nothing has confirmed is about to resume the turn.
+    const isIdle = details.state === "idle" && this.#isStarted && this.#answers.size === 0;
+    const isOver = details.state === "ended" || isIdle;
     return isOver ? details.seq : null;
   }
 }

@@ -127,7 +127,10 @@ class Server:
             raise ConnectionLost(f"the reply of {self.url} broke off: {error}") from error
         finally:
             connection.close()
-        return json.loads(text) if text else None
+        try:
+            return json.loads(text) if text else None
+        except ValueError:
+            raise Refused(f"{self.url} does not answer like `brynhild serve`", response.status) from None
 
     def stream(self, path: str, after: int) -> Tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
         headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
@@ -187,16 +190,16 @@ class ServerTransport:
         if self._stream is not None:
             self._stream.close()
         self._is_interrupted = False
-        self._answers.clear()
+        self._answers = {}
         seq = self._server.request("GET", self._path)["seq"]
-        stream = self._stream = EventStream(self._server, self._path, seq, self._reconnected)
+        stream = self._stream = EventStream(self._server, self._path, seq, self._answers, self._outbox)
         sent: concurrent.futures.Future = concurrent.futures.Future()
         # The server takes a prompt with the same ID once.
         named = {**message, "id": uuid.uuid4().hex} if message["input"] == "prompt" else message
         self._outbox.put((named, sent))
         try:
             position = sent.result()["seq"]
-        except BrynhildError:
+        except BaseException:
             stream.close()
             raise
         stream.start(position)
@@ -240,13 +243,13 @@ class ServerTransport:
                 reply = self._post(message)
                 if sent is not None:
                     sent.set_result(reply)
-            except BrynhildError as error:
+            except Exception as error:
                 if sent is not None:
                     sent.set_exception(error)
                 elif self._stream is not None and isinstance(error, Refused):
                     self._stream.refused(message, error)
                 elif self._stream is not None:
-                    self._stream.inbox.end(error)
+                    self._stream.inbox.end(error_of(error))
 
     def _post(self, message: Dict[str, Any]) -> Any:
         until = time.monotonic() + LOST_SECONDS
@@ -258,21 +261,17 @@ class ServerTransport:
                     raise
             self._is_closed.wait(RETRY_SECONDS)
 
-    def _reconnected(self, pending: Any) -> None:
-        """Gives answers again that were lost with the server."""
-        for question in pending:
-            if (answer := self._answers.get(question["call"])) is not None:
-                self._outbox.put((answer, None))
-
 
 class EventStream:
     """The events of a session from a position on. Connects again where it was cut off."""
 
-    def __init__(self, server: Server, path: str, after: int, reconnected: Any):
+    def __init__(
+        self, server: Server, path: str, after: int, answers: Dict[str, Dict[str, Any]], outbox: queue.SimpleQueue
+    ):
         self.inbox = Inbox()
         # Set when the turn has ended, or no further event comes.
         self.is_over = threading.Event()
-        self._server, self._path, self._reconnected = server, path, reconnected
+        self._server, self._path, self._answers, self._outbox = server, path, answers, outbox
         self._seen = self._position = after
         # The position of the last event.
         self._last: Dict[str, Any] = {"seq": after, "session": "", "at": ""}
@@ -323,8 +322,8 @@ class EventStream:
                 if self._is_closed.is_set():
                     return
                 self._reconnect()
-        except BrynhildError as error:
-            self.inbox.end(error)
+        except Exception as error:
+            self.inbox.end(error_of(error))
         finally:
             self._disconnect()
             self.is_over.set()
@@ -338,8 +337,13 @@ class EventStream:
             self.inbox.put(data)
         if id is not None:
             self._seen = int(id)
+        if event["type"] == "answered":
+            self._answers.pop(event["call"], None)
         if event.get("within") is None:
             self._is_started |= event["type"] in ("turn_started", "injected")
+            if event["type"] == "turn_started":
+                # A server that was restarted at the questions has the answers.
+                self._answers.clear()
             if event["type"] == "turn_finished":
                 self.is_over.set()
         self._check_end()
@@ -364,9 +368,18 @@ class EventStream:
     def _end(self) -> Optional[int]:
         """Returns the position of the last event, if nobody works in the session any more."""
         details = self._server.request("GET", self._path)
-        self._reconnected(details["pending"])
-        is_over = details["state"] == "ended" or (details["state"] == "idle" and self._is_started)
+        lost = [self._answers[event["call"]] for event in details["pending"] if event["call"] in self._answers]
+        for answer in lost:
+            self._outbox.put((answer, None))
+        # An answer that nothing has confirmed is about to resume the turn.
+        is_idle = details["state"] == "idle" and self._is_started and not self._answers
+        is_over = details["state"] == "ended" or is_idle
         return details["seq"] if is_over else None
+
+
+def error_of(error: Exception) -> BrynhildError:
+    """Returns the exception for the reader of a stream."""
+    return error if isinstance(error, BrynhildError) else BrynhildError(f"{type(error).__name__}: {error}")
 
 
 def messages(response: http.client.HTTPResponse) -> Iterator[Tuple[Optional[str], Optional[str], bytes]]:

@@ -12,6 +12,8 @@ from brynhild_sdk import find_binary
 
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "0123456789abcdef"
+# Of the scope `prompt`.
+PROMPT_TOKEN = "fedcba9876543210"
 
 
 def call(name, **arguments):
@@ -51,8 +53,8 @@ class ServerProcess:
     """A running `brynhild serve`."""
 
     def __init__(self, test, listen):
-        command = [find_binary(), "serve", f"--listen={listen}", "--token-env=TOKEN"]
-        env = {**test.place()["env"], "TOKEN": TOKEN}
+        command = [find_binary(), "serve", f"--listen={listen}", "--token-env=TOKEN", "--token-env=PROMPT:prompt"]
+        env = {**test.place()["env"], "TOKEN": TOKEN, "PROMPT": PROMPT_TOKEN}
         self.process = subprocess.Popen(command, cwd=test.project, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         test.addCleanup(self.stop)
         self._test = test

@@ -1,3 +1,4 @@
+import http.server
 import json
 import os
 import random
@@ -12,7 +13,7 @@ from unittest import mock
 
 from brynhild_sdk import Answer, AsyncBrynhild, Brynhild, BrynhildError, ConnectionLost, SetupError, server
 
-from .scripted import ROOT, TOKEN, ScriptedTest, call
+from .scripted import PROMPT_TOKEN, ROOT, TOKEN, ScriptedTest, call
 
 WRITE = call("Write", file_path="f", content="x")
 
@@ -58,13 +59,30 @@ class ServerTest(ScriptedTest):
         with Brynhild(**ours.options, mode="ask") as b:
 
             def late(question):
-                answer = {"input": "answer", "call": question.call, "answer": "deny"}
-                server.Server("/", {}, ours.url, TOKEN).request("POST", f"/v1/sessions/{b.session}/inputs", answer)
+                self.answer(ours, b.session, question, "deny")
                 return Answer.once()
 
             finished = [e for e in b.stream("write", on_question=late) if e["type"] == "tool_finished"]
             self.assertEqual(finished[0]["outcome"], "denied")
             self.assertEqual(b.run("again").text, "next")
+
+    def test_question_waits_for_a_client_that_may_answer(self):
+        ours = self.serve(WRITE, {"text": "ok"})
+        with Brynhild(**ours.options, mode="ask", session="shared") as b:
+            b.clear()
+
+        def pass_on(question):
+            threading.Thread(target=self.answer, args=(ours, "shared", question, "once")).start()
+            return Answer.deny()
+
+        with Brynhild(**{**ours.options, "token": PROMPT_TOKEN}, session="shared", on_question=pass_on) as b:
+            result = b.run("write")
+        self.assertEqual((result.text, (self.project / "f").read_text()), ("ok", "x"))
+
+    @staticmethod
+    def answer(ours, session, question, answer):
+        message = {"input": "answer", "call": question.call, "answer": answer}
+        server.Server("/", {}, ours.url, TOKEN).request("POST", f"/v1/sessions/{session}/inputs", message)
 
     def test_prompt_becomes_part_of_the_turn_of_another_client(self):
         second = {"expect": {"last_user": {"equals": "and this"}}, "text": "both"}
@@ -173,6 +191,21 @@ class ServerTest(ScriptedTest):
             b.run("x", output_schema={})
         b.tool(len, name="len", schema={"type": "object"})
         self.assertRaisesRegex(SetupError, "a tool of your own needs a program", b.run, "x")
+
+    def test_server_of_another_kind_is_refused(self):
+        class Page(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(b"<p>Welcome</p>")
+
+            def log_message(self, *_):
+                pass
+
+        with http.server.HTTPServer(("127.0.0.1", 0), Page) as page:
+            threading.Thread(target=page.handle_request, daemon=True).start()
+            b = Brynhild(url=f"http://127.0.0.1:{page.server_port}")
+            self.assertRaisesRegex(SetupError, "does not answer like `brynhild serve`", b.run, "x")
 
     def test_example_runs(self):
         (self.project / "notes.txt").write_text("one two\nthree\n")

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { existsSync, writeFileSync } from "node:fs";
+import http from "node:http";
 import net from "node:net";
 import path from "node:path";
 import { test } from "node:test";
@@ -161,6 +162,16 @@ test("setup errors of a server say what to do", async () => {
   await assert.rejects(b.run("x", { outputSchema: {} }), /`outputSchema` needs a program of its own/);
   b.tool({ name: "t", description: "Does it." }, () => 1);
   await assert.rejects(b.run("x"), /a tool of your own needs a program/);
+});
+
+test("a server of another kind is refused", async () => {
+  const page = http.createServer((_, reply) => reply.end("<p>Welcome</p>"));
+  await new Promise((resolve) => page.listen(0, "127.0.0.1", resolve));
+  after(() => page.close());
+  const url = `http://127.0.0.1:${page.address().port}`;
+  await assert.rejects(open({ url }).run("x"), (error) => {
+    return error instanceof SetupError && /does not answer like `brynhild serve`/.test(error.message);
+  });
 });
 
 test("the example of a server runs", async () => {
