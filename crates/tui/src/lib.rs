@@ -44,6 +44,7 @@ pub mod prompt_source;
 pub mod prose;
 pub mod question;
 pub mod requests;
+pub mod role_line;
 mod run;
 mod screen;
 pub mod slash;

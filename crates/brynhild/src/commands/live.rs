@@ -113,9 +113,18 @@ impl Live {
         let requests =
             Requests { assembly, answering, watch, background, snapshots, id: own, storage, state };
         let talk = Talk { conversation, requests: Arc::new(requests), log };
-        let modes = Mode::ALL.into_iter().filter(|it| bound.is_none_or(|bound| *it <= bound));
-        let modes = modes.collect();
-        Ok(Self { id, history, talk, mode, modes, provider, model, models, context_size })
+        let is_allowed = |it: &Mode| bound.is_none_or(|bound| *it <= bound);
+        Ok(Self {
+            modes: Mode::ALL.into_iter().filter(is_allowed).collect(),
+            id,
+            history,
+            talk,
+            mode,
+            provider,
+            model,
+            models,
+            context_size,
+        })
     }
 }
 

@@ -1,7 +1,6 @@
 //! Without a command: a conversation, line by line.
 
 mod rewinding;
-mod role_line;
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,6 +17,7 @@ use line_ui::steering::Steering;
 use line_ui::tee::Tee;
 use serde_json::Value;
 use tui::line::{Line, Lines};
+use tui::role_line::{Attachments, RoleLine};
 use tui::user_command;
 
 use super::chat::{self, OpenConversation};
@@ -33,7 +33,6 @@ use crate::frontends::slash::{self, Control, Expansion, Facts};
 use crate::frontends::{self, View};
 use crate::output;
 use crate::signals::Signals;
-use role_line::{Attachments, RoleLine};
 
 /// Converses until the input ends, with `words` as the first prompt.
 pub(crate) async fn run_after(mut assembly: Assembly, words: Option<String>) -> Outcome {
@@ -375,7 +374,13 @@ impl Talk<'_> {
                 let session = session.continued("/reload")?;
                 return Ok(Step::Leave(Next::Role { module, session }));
             }
-            RoleLine::Attach(name) => self.attachments.add(&self.assembly.environment.cwd, name)?,
+            RoleLine::Attach(name) => {
+                let attached = self.attachments.add(&self.assembly.environment.cwd, name);
+                attached.map_err(|(text, hint)| Problem {
+                    hint: hint.map(str::to_owned),
+                    ..Problem::misuse(text)
+                })?
+            }
             RoleLine::Attachments => self.attachments.describe(),
             RoleLine::ClearAttachments => self.attachments.clear(),
         };

@@ -3,12 +3,11 @@
 
 use std::path::Path;
 
-use crate::exit::Problem;
-
 const MAX_ATTACHMENT_BYTES: u64 = 256 << 10;
 
+/// A line about the role or the attachments.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum RoleLine<'a> {
+pub enum RoleLine<'a> {
     Reload,
     AddTool(&'a str),
     Attach(&'a str),
@@ -18,7 +17,8 @@ pub(super) enum RoleLine<'a> {
 
 impl<'a> RoleLine<'a> {
     /// Parses a line; none if it is an ordinary prompt.
-    pub(super) fn parse(line: &'a str) -> Option<Self> {
+    #[must_use]
+    pub fn parse(line: &'a str) -> Option<Self> {
         let (name, rest) = line.trim().split_once(char::is_whitespace).unwrap_or((line.trim(), ""));
         let rest = rest.trim();
         Some(match (name, rest) {
@@ -32,20 +32,29 @@ impl<'a> RoleLine<'a> {
     }
 }
 
+/// The message of a refusal, with what to do about it.
+pub type Refusal = (String, Option<&'static str>);
+
+/// The files that go along with the next prompt: their names and texts.
 #[derive(Default)]
-pub(super) struct Attachments(Vec<(String, String)>);
+pub struct Attachments(Vec<(String, String)>);
 
 impl Attachments {
-    pub(super) fn add(&mut self, cwd: &Path, name: &str) -> Result<String, Problem> {
+    /// Attaches a file, and tells so.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot go along.
+    pub fn add(&mut self, cwd: &Path, name: &str) -> Result<String, Refusal> {
         if name.is_empty() {
-            return Err(Problem::misuse("no file was named").hint("`/attach PATH`"));
+            return Err(("no file was named".to_owned(), Some("`/attach PATH`")));
         }
         if name.contains("://") {
             let hint = "give the role a tool of type `web_reader`, or save the page to a file";
-            return Err(Problem::misuse(format!("{name} is not a file")).hint(hint));
+            return Err((format!("{name} is not a file"), Some(hint)));
         }
         let path = cwd.join(name);
-        let cannot = |why: String| Problem::misuse(format!("cannot attach {name}: {why}"));
+        let cannot = |why: String| (format!("cannot attach {name}: {why}"), None);
         let found = std::fs::metadata(&path).map_err(|error| cannot(error.to_string()))?;
         if !found.is_file() || found.len() > MAX_ATTACHMENT_BYTES {
             return Err(cannot(format!(
@@ -59,7 +68,9 @@ impl Attachments {
         Ok(format!("{name} goes along with the next prompt."))
     }
 
-    pub(super) fn describe(&self) -> String {
+    /// The names of the attached files.
+    #[must_use]
+    pub fn describe(&self) -> String {
         if self.0.is_empty() {
             return "No file goes along with the next prompt.".to_owned();
         }
@@ -67,13 +78,14 @@ impl Attachments {
         names.join("\n")
     }
 
-    pub(super) fn clear(&mut self) -> String {
+    /// Forgets the files, and tells so.
+    pub fn clear(&mut self) -> String {
         self.0.clear();
         self.describe()
     }
 
     /// Appends all attachments to a prompt and forgets them.
-    pub(super) fn put_to(&mut self, prompt: String) -> String {
+    pub fn put_to(&mut self, prompt: String) -> String {
         self.0.drain(..).fold(prompt, |prompt, (name, text)| {
             format!("{prompt}\n\n<attachment name={name:?}>\n{text}\n</attachment>")
         })
