@@ -23,6 +23,7 @@ guides! {
     "permissions": "guides/permissions",
     "rules": "guides/rules-and-skills",
     "sandbox": "guides/sandbox",
+    "server": "guides/server",
     "sessions": "guides/sessions-and-undo",
     "teams": "guides/teams",
     "terminal": "guides/terminal",

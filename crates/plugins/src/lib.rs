@@ -45,6 +45,7 @@ pub mod rules;
 pub mod skills;
 mod stamp;
 pub mod state;
+pub mod swappable;
 #[cfg(test)]
 mod tests {
     pub(crate) mod fixture;

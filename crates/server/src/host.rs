@@ -33,10 +33,8 @@ impl Failure {
 
     /// A problem of the program, with its hint; `is_misuse` if the client can put it right.
     pub fn of(message: String, hint: Option<String>, is_misuse: bool) -> Self {
-        let status = match is_misuse {
-            true => StatusCode::BAD_REQUEST,
-            false => StatusCode::INTERNAL_SERVER_ERROR,
-        };
+        let status =
+            if is_misuse { StatusCode::BAD_REQUEST } else { StatusCode::INTERNAL_SERVER_ERROR };
         Self { status, message, hint }
     }
 
@@ -108,6 +106,9 @@ pub trait Host {
 
     /// Tells the user a new link by which a browser logs in.
     fn offer_link(&self, url: &str);
+
+    /// Opens a file in a browser.
+    fn open_page(&self, page: &Path);
 }
 
 /// The place where other programs reach a session of this server.

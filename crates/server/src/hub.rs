@@ -12,6 +12,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::fold::Fold;
+use crate::frames;
 use crate::host::{Failure, Holder, Host, Listed, Reachable, Wanted};
 use crate::queue::{Queue, Weight};
 use crate::replay;
@@ -228,7 +229,7 @@ impl Hub {
 
     fn forget(&self, id: &SessionId) {
         self.told.borrow_mut().remove(id);
-        self.announce(&replay::named("removed", &json!({"id": id})), Weight::Kept);
+        self.announce(&frames::named("removed", &json!({"id": id})), Weight::Kept);
     }
 
     /// Gives a session a title, which is kept like everything that happens in it.
@@ -352,7 +353,7 @@ impl Hub {
                 continue;
             }
             if has_ping {
-                self.announce(&replay::named("ping", &json!({})), Weight::Transient);
+                self.announce(&frames::named("ping", &json!({})), Weight::Transient);
             }
             // A list that cannot be read changes nothing.
             if let Ok(summaries) = self.summaries().await {

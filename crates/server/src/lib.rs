@@ -11,6 +11,7 @@ pub mod attach;
 mod body;
 mod credentials;
 mod fold;
+mod frames;
 mod guard;
 pub mod host;
 mod hub;

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use contract::secret::Secret;
-use files::private;
+use files::private::{self, Durability};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -74,6 +74,8 @@ pub struct Options {
     pub cwd: PathBuf,
     /// The directories that sessions may work in; empty for all.
     pub projects: Vec<PathBuf>,
+    /// True if the page opens in a browser.
+    pub opens_page: bool,
     /// Time that a question waits if no client is connected.
     pub question_limit: Duration,
     pub version: &'static str,
@@ -180,7 +182,10 @@ async fn served(
     let server = Rc::new(Server::new(Rc::clone(&hub), credentials, place.clone(), options.version));
     ready(&place, reachable.as_ref());
     if tcp.is_some() {
-        server.offer_link()?;
+        let link = server.offer_link()?;
+        if let Some(state) = options.state.filter(|_| options.opens_page) {
+            open_page(&*host, &state, &link)?;
+        }
     }
     let ticking = tokio::task::spawn_local(Rc::clone(&hub).tick());
     let mut connections = JoinSet::new();
@@ -211,6 +216,15 @@ async fn served(
     ticking.abort();
     hub.close_all().await;
     connections.shutdown().await;
+    Ok(())
+}
+
+/// Opens a link in a browser. Other users see the arguments of programs, so it is in a private file.
+fn open_page(host: &dyn Host, state: &Path, link: &str) -> io::Result<()> {
+    let page = state.join("open.html");
+    let text = format!("<meta http-equiv=\"refresh\" content=\"0;url={link}\">");
+    private::replace(&page, text.as_bytes(), Durability::Unsynced)?;
+    host.open_page(&page);
     Ok(())
 }
 

@@ -1,37 +1,20 @@
-//! Event streams: frames for events, and the part of the log that a client has not seen.
+//! The part of a log that a client has not seen.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use contract::event::Event;
 use contract::id::{Seq, SessionId};
-use serde::Serialize;
 use tokio::sync::mpsc;
 
 use crate::fold::Fold;
+use crate::frames::frame;
 use crate::host::{Failure, Logs};
 use crate::queue::{Queue, Weight};
 use crate::room::Room;
 
 /// Events in one step of a replay.
 const STEP: usize = 256;
-
-/// An event as a message of the stream. Only events in the log carry an ID.
-pub(crate) fn frame(event: &Event, weight: Weight) -> Bytes {
-    // Events have no keys that JSON cannot have.
-    let json = serde_json::to_string(event).unwrap_or_default();
-    match weight {
-        Weight::Kept => format!("id: {}\ndata: {json}\n\n", event.seq.0).into(),
-        Weight::Transient => format!("data: {json}\n\n").into(),
-    }
-}
-
-/// A message of the stream with a name of its own.
-pub(crate) fn named(name: &str, data: &impl Serialize) -> Bytes {
-    let json = serde_json::to_string(data).unwrap_or_default();
-    format!("event: {name}\ndata: {json}\n\n").into()
-}
 
 /// Reads a log on another thread.
 pub(crate) async fn read<T: Send + 'static>(

@@ -13,9 +13,9 @@ use tokio::sync::{Mutex, Notify, mpsc};
 use tokio::task::JoinHandle;
 
 use crate::fold::{Fold, TIMEOUT};
+use crate::frames;
 use crate::host::{Commands, Conversation, Failure, Opened};
 use crate::queue::{Queue, Weight};
-use crate::replay;
 
 /// A session that nobody uses is closed after this time. Other programs can open it then.
 const IDLE: Duration = Duration::from_mins(5);
@@ -149,7 +149,7 @@ impl Room {
     /// Lets a client follow from here on, with the pieces of a reply that arrives.
     pub(crate) fn join(&self, queue: Queue) {
         for event in self.fold.borrow().pieces(&self.id) {
-            queue.push(Weight::Transient, &replay::frame(&event, Weight::Transient));
+            queue.push(Weight::Transient, &frames::frame(&event, Weight::Transient));
         }
         self.touch();
         self.clients.borrow_mut().push(queue);
@@ -157,7 +157,7 @@ impl Room {
 
     pub(crate) fn ping(&self) {
         let frame =
-            replay::named("ping", &json!({"seq": self.fold.borrow().seq, "state": self.state()}));
+            frames::named("ping", &json!({"seq": self.fold.borrow().seq, "state": self.state()}));
         for client in &*self.clients.borrow() {
             client.push(Weight::Transient, &frame);
         }
@@ -169,13 +169,13 @@ impl Room {
         if clients.is_empty() {
             return;
         }
-        let frame = replay::frame(event, weight);
+        let frame = frames::frame(event, weight);
         for client in &*clients {
             if client.has_caught_up() {
                 // The pieces include this one.
                 let pieces = self.fold.borrow().pieces(&self.id);
                 for piece in pieces {
-                    client.push(Weight::Transient, &replay::frame(&piece, Weight::Transient));
+                    client.push(Weight::Transient, &frames::frame(&piece, Weight::Transient));
                 }
                 if matches!(event.kind, EventKind::ReplyDelta { .. }) {
                     continue;

@@ -150,10 +150,10 @@ impl Server {
     }
 
     /// Offers the user a link for one browser.
-    pub(crate) fn offer_link(&self) -> std::io::Result<()> {
-        let code = self.credentials.new_code()?;
-        self.hub.host.offer_link(&format!("{}/#{code}", self.place));
-        Ok(())
+    pub(crate) fn offer_link(&self) -> std::io::Result<String> {
+        let link = format!("{}/#{}", self.place, self.credentials.new_code()?);
+        self.hub.host.offer_link(&link);
+        Ok(link)
     }
 
     pub(crate) async fn answer(

@@ -19,7 +19,7 @@ use crate::queue::{Queue, Weight};
 use crate::reply::{self, Reply};
 use crate::room::Room;
 use crate::routes::{Query, RETRY, Server, method_not_allowed, need, read, scope_of_mode};
-use crate::{answers, attach, replay};
+use crate::{answers, attach, frames, replay};
 
 /// Events in a page, if nothing is said.
 const PAGE: usize = 1_000;
@@ -178,7 +178,7 @@ impl Server {
             (None, Some(tail)) => {
                 let from = room.seq().0.saturating_sub(tail);
                 if from > 0 {
-                    queue.push(Weight::Kept, &replay::named("start", &json!({"from": from + 1})));
+                    queue.push(Weight::Kept, &frames::named("start", &json!({"from": from + 1})));
                 }
                 from
             }

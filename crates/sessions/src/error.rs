@@ -45,12 +45,10 @@ pub struct Holder {
     pub pid: Option<u32>,
     pub since: Option<Timestamp>,
     /// The socket of its server and the token for it, if other programs can join the session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<(PathBuf, String)>,
 }
 
 impl Holder {
-    /// This process.
     pub(crate) fn own(server: Option<(PathBuf, String)>) -> Self {
         Self { pid: Some(std::process::id()), since: Some(Timestamp::now()), server }
     }

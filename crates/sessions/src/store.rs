@@ -176,8 +176,8 @@ impl Store {
 
     /// Notes in the lock of a session that this process has open where others can join it.
     pub fn announce(&self, id: &SessionId, server: (PathBuf, String)) -> io::Result<()> {
-        let holder = serde_json::to_vec(&Holder::own(Some(server)))?;
-        fs::write(self.directory.join(format!("{id}.lock")), holder)
+        let path = self.directory.join(format!("{id}.lock"));
+        fs::write(path, serde_json::to_vec(&Holder::own(Some(server)))?)
     }
 
     /// Removes a session for good. Refused while it is open.

@@ -16,7 +16,6 @@ use async_trait::async_trait;
 use contract::event::{Direction, Event, EventKind, Input};
 use contract::id::{Seq, SessionId};
 use contract::policy::Mode;
-use files::private::{self, Durability};
 use serde_json::Value;
 use sessions::error::Error;
 use sessions::export::{Export, Thinking};
@@ -40,8 +39,7 @@ pub(super) async fn run(global: Global, args: ServeArgs) -> Outcome {
     let run = RunContext::without_project(global.clone())?;
     let options = options(&run, &args)?;
     let store = run.store()?;
-    let opens_browser = args.open;
-    let host = Rc::new(ServerHost { global, run, store, opens_browser });
+    let host = Rc::new(ServerHost { global, run, store });
     let mut signals = Signals::new()?;
     let (stop, mut exit) = (tokio::sync::Notify::new(), Exit::Done);
     let listen = args.listen;
@@ -80,6 +78,7 @@ fn options(run: &RunContext, args: &ServeArgs) -> Result<Options, Problem> {
         state: Some(run.config_dir()?.join(::setup::user_files::SERVER)),
         cwd: projects.first().unwrap_or(&run.environment.cwd).clone(),
         projects,
+        opens_page: args.open,
         question_limit: Duration::from_secs(args.question_timeout),
         version: env!("CARGO_PKG_VERSION"),
         opened: None,
@@ -94,7 +93,6 @@ pub(super) struct ServerHost {
     global: Global,
     run: RunContext,
     store: Store,
-    opens_browser: bool,
 }
 
 fn refused(problem: impl Into<Problem>) -> Failure {
@@ -231,24 +229,14 @@ impl Host for ServerHost {
     fn offer_link(&self, url: &str) {
         // A closed output needs no link.
         let _ = output::line(url);
-        if self.opens_browser
-            && let Err(problem) = self.open_browser(url)
-        {
-            output::warning(&format!("cannot open a browser: {}", problem.message()));
-        }
     }
-}
 
-impl ServerHost {
-    /// Opens a link once. It goes through a private file, since other users see arguments.
-    fn open_browser(&self, url: &str) -> Result<(), Problem> {
-        let file = self.run.config_dir()?.join(::setup::user_files::SERVER).join("open.html");
-        let text = format!("<meta http-equiv=\"refresh\" content=\"0;url={url}\">");
-        private::replace(&file, text.as_bytes(), Durability::Unsynced)?;
+    fn open_page(&self, page: &Path) {
         let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-        let file = file.display().to_string();
-        sandbox::feed(program, &[&file], &self.run.environment.cwd, b"")?;
-        Ok(())
+        let page = page.display().to_string();
+        if let Err(error) = sandbox::feed(program, &[&page], &self.run.environment.cwd, b"") {
+            output::warning(&format!("cannot open a browser: {error}"));
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use plugins::hooks::Ask;
 use plugins::open_plugins::OpenPlugins;
+pub(super) use plugins::swappable::Swappable;
 
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
@@ -11,28 +12,6 @@ use crate::assemble::hooks::Models;
 use crate::assemble::plugin_env;
 use crate::exit::Problem;
 use crate::output;
-
-pub(super) struct Swappable<T>(Arc<Mutex<Option<Arc<T>>>>);
-
-impl<T> Swappable<T> {
-    pub(super) fn new(first: Option<Arc<T>>) -> Self {
-        Self(Arc::new(Mutex::new(first)))
-    }
-
-    pub(super) fn present(&self) -> Option<Arc<T>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    pub(super) fn put(&self, next: Option<Arc<T>>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = next;
-    }
-}
-
-impl<T> Clone for Swappable<T> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
 
 /// The plugins of other systems, found at the start and after each reload.
 #[derive(Clone, Default)]
