@@ -38,8 +38,8 @@ function follow() {
     login(code);
     return;
   }
-  const [, id] = /^#\/session\/(.+)$/.exec(location.hash) ?? [];
-  if (id) open(decodeURIComponent(id));
+  const [, id] = /^#\/session\/([\w-]+)$/.exec(location.hash) ?? [];
+  if (id) open(id);
   else {
     state.session?.close();
     state.session = null;

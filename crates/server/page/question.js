@@ -3,13 +3,18 @@
 // something else does not answer.
 
 import { html, useEffect, useRef, useState } from './vendor/preact-htm.js';
+import { hasKeyboard } from './composer.js';
 import { Counts, Diff } from './diff.js';
 import { inProject, pretty } from './format.js';
 import { Icon } from './icons.js';
-import { hasKeyboard } from './composer.js';
 import { cautions, oneLine, unmasked } from './masks.js';
 
 const LOCKED = 300;
+const LOCKED_FOR_WRITERS = 1000;
+const WRITING = 2000;
+
+let lastTyped = 0;
+addEventListener('keydown', ({ target }) => { if (target.tagName === 'TEXTAREA') lastTyped = Date.now(); }, true);
 
 const of = (event, kind) => (event.actions ?? []).filter(action => action.action === kind);
 
@@ -96,17 +101,17 @@ function About({ event, project }) {
     ${event.why && html`<div class="soft">${oneLine(event.why)}</div>`}`;
 }
 
-/** The answers with the keys that give them. */
+/** The answers, in the order of the keys from 1 that give them. */
 function offers(event, project) {
   const targets = [...new Set((event.remember ?? []).map(rule => target(rule, project)))];
-  const list = [{ answer: 'once', label: 'Yes, once', keys: 'y' }];
+  const list = [{ answer: 'once', label: 'Yes, once' }];
   if (targets.length) {
     const what = listed(targets);
-    list.push({ answer: 'project', label: `Yes, and always allow ${what} in this project`, keys: 'ap' });
-    list.push({ answer: 'session', label: 'Yes, for this session', keys: 's' });
-    list.push({ answer: 'always', label: `Yes, and always allow ${what} everywhere`, keys: 'e' });
+    list.push({ answer: 'project', label: `Yes, and always allow ${what} in this project` });
+    list.push({ answer: 'session', label: 'Yes, for this session' });
+    list.push({ answer: 'always', label: `Yes, and always allow ${what} everywhere` });
   }
-  list.push({ answer: 'deny', label: 'No, and tell the model why', keys: 'nd' });
+  list.push({ answer: 'deny', label: 'No, and tell the model why' });
   return list;
 }
 
@@ -120,7 +125,7 @@ function Card({ session, event, number, total, turn }) {
   const list = offers(event, project);
   const isDestructive = event.destructive === true;
   useEffect(() => {
-    const timer = setTimeout(() => lock(false), LOCKED);
+    const timer = setTimeout(() => lock(false), Date.now() - lastTyped < WRITING ? LOCKED_FOR_WRITERS : LOCKED);
     // A user who writes keeps the cursor.
     const active = document.activeElement;
     if (!active || active === document.body || (active.tagName === 'TEXTAREA' && !active.value)) {
@@ -149,7 +154,8 @@ function Card({ session, event, number, total, turn }) {
       if (key.key === 'Escape') { key.stopPropagation(); deny(false); card.current.focus(); }
       return;
     }
-    const offer = list[Number(key.key) - 1] ?? list.find(({ keys }) => key.key.length === 1 && keys.includes(key.key));
+    // Digits only: a letter may be the first one of a message.
+    const offer = list[Number(key.key) - 1];
     if (key.key === 'Escape') { key.stopPropagation(); give({ answer: 'cancel' }); } else if (offer) choose(offer);
     else if (key.key === 'Enter' && key.target === card.current) choose(isDestructive ? list[list.length - 1] : list[0]);
     else return;

@@ -85,6 +85,8 @@ export class Session {
   }
 
   accept(detail) {
+    // Replies of two requests can arrive in either order.
+    if (detail.seq < (this.detail?.seq ?? 0)) return;
     this.detail = detail;
     this.setState(detail);
     const later = [...this.asked.values()].filter(event => event.seq > detail.seq);

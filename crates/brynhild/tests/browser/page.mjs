@@ -36,6 +36,13 @@ const last = (page, kind) => page.locator(`.transcript ${kind}`).last();
 const answer = (page, name) => page.locator(`[data-answer="${name}"]:enabled`);
 const choice = (page, label) => page.getByLabel(label, { exact: true });
 const question = (page) => page.locator(".question");
+async function until(isReached) {
+  const deadline = Date.now() + 30_000;
+  while (!isReached()) {
+    assert(Date.now() < deadline, String(isReached));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
 const ends = (page) => page.locator(".transcript .end").count();
 
 async function send(page, text) {
@@ -321,7 +328,7 @@ async function reconnects(page) {
   for (let times = 0; times < 3; times++) {
     const opened = proxy.opened;
     proxy.drop();
-    while (proxy.opened < opened + 2) await new Promise((resolve) => setTimeout(resolve, 20));
+    await until(() => proxy.opened >= opened + 2);
   }
   writeFileSync(`${project}/go`, "");
   await ended(page, before);
@@ -333,7 +340,7 @@ async function reconnects(page) {
   const opened = proxy.opened;
   await turn(page, "hello");
   await other.clock.fastForward(31_000);
-  while (proxy.opened < opened + 2) await new Promise((resolve) => setTimeout(resolve, 20));
+  await until(() => proxy.opened >= opened + 2);
   await ended(other, before + 1);
   assert.deepEqual(await shown(other), await shown(page));
   done("a silent stream is replaced");
