@@ -344,7 +344,9 @@ impl Hub {
                 if room.is_unused() {
                     self.close(&room).await;
                 }
-                if !room.is_live() && !room.has_clients() && room.grants.borrow().is_empty() {
+                // One that a request or a replay still uses stays: this list and the map have the others.
+                let is_used = Rc::strong_count(&room) > 2 || room.has_clients();
+                if !room.is_live() && !is_used && room.grants.borrow().is_empty() {
                     self.rooms.borrow_mut().remove(&room.id);
                 }
             }

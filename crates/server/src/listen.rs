@@ -246,12 +246,26 @@ async fn accept_local(socket: Option<&Socket>) -> UnixStream {
 fn joining(state: Option<&Path>) -> io::Result<(Option<Socket>, Option<Reachable>)> {
     let Some(directory) = state else { return Ok((None, None)) };
     private::make_directory(directory)?;
+    remove_dead_sockets(directory)?;
     let path = directory.join(format!("{}.sock", std::process::id()));
     if path.as_os_str().len() > SOCKET_PATH {
         return Ok((None, None));
     }
     let reachable = Reachable { socket: path.clone(), token: credentials::random()? };
     Ok((Some(Socket::bind(&path)?), Some(reachable)))
+}
+
+/// Removes the sockets of servers that were killed.
+fn remove_dead_sockets(directory: &Path) -> io::Result<()> {
+    for entry in directory.read_dir()? {
+        let path = entry?.path();
+        let is_socket = path.extension().is_some_and(|extension| extension == "sock");
+        if is_socket && std::os::unix::net::UnixStream::connect(&path).is_err() {
+            // Another server may have removed it.
+            let _ = std::fs::remove_file(&path);
+        }
+    }
+    Ok(())
 }
 
 fn connection(
