@@ -358,7 +358,7 @@ impl Server {
 
     async fn create(&self, body: &Bytes, client: &Client) -> Result<Reply, Failure> {
         need(client, Scopes::Prompt)?;
-        let NewSession { cwd, name, model, mode, fork } = read(body)?;
+        let NewSession { cwd, name, model, mut mode, fork } = read(body)?;
         if let Some(mode) = mode {
             need(client, scope_of_mode(mode))?;
         }
@@ -371,6 +371,8 @@ impl Server {
         if let Some(Fork { session: origin, seq }) = fork {
             let room = self.hub.room(&origin).await?;
             cwd = Some(room.fold.borrow().cwd.clone().into());
+            // A copy has no more rights than its origin.
+            mode = mode.or(Some(room.fold.borrow().mode));
             (session, up_to) = (Some(origin), Some(seq));
         }
         let cwd = self.hub.checked_directory(cwd.as_deref().unwrap_or(&self.hub.cwd))?;

@@ -51,8 +51,8 @@ fn reply(messages: &Value) -> Reply {
         return Reply::text(if prompt.contains("hostile") { HOSTILE } else { "Done." });
     }
     if prompt.contains("stream") {
-        let words: String = (0..300).map(|number| format!("word {number} ")).collect();
-        return Reply::text(words).stall_at(10_000);
+        let words: Vec<String> = (0..300).map(|number| format!("word {number} ")).collect();
+        return Reply::text(words.concat()).stall_at(10_000);
     }
     if prompt.contains("hostile") {
         return hostile();
@@ -117,8 +117,8 @@ fn page_works_in_chromium() {
     let script = project.program("node", &args).env("BRYNHILD_BROWSER", package);
     let mut script = script.patience(PATIENCE).spawn();
     for number in 0.. {
-        let line = script.line(number);
-        match line.as_str() {
+        let said = script.line(number);
+        match said.as_str() {
             "finished" => break,
             "please release" => {
                 model.release();

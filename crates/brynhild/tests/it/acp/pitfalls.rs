@@ -1,5 +1,7 @@
 //! The mistakes of other agents, each of which broke a client.
 
+use std::fs;
+
 use serde_json::json;
 use testkit::{ModelServer, Reply};
 
@@ -23,6 +25,46 @@ fn nothing_else_is_printed_on_standard_output() {
     let run = editor.end();
     run.json_lines();
     assert!(run.stderr.contains("unknown_key"), "{run}");
+}
+
+/// A plugin whose tool prints wherever it can.
+const NOISY: &str = r#"
+import os
+print("imported")
+os.write(1, b"raw\n")
+from brynhild.tools.base import Tool as Base, ToolResult
+class Tool(Base):
+    name = "Noise"
+    description = "Prints"
+    input_schema = {"type": "object", "properties": {}}
+    requires_permission = False
+    async def execute(self, input):
+        print("running")
+        os.system("echo child")
+        return ToolResult(True, "fine")
+"#;
+
+#[test]
+fn output_of_plugins_stays_off_standard_output() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let server = ModelServer::start([Reply::calls([("Noise", json!({}))]), Reply::text("Done.")]);
+    let project = project_with(&server);
+    let plugin = project.config_directory().join("plugins/noisy");
+    fs::create_dir_all(plugin.join("tools")).unwrap();
+    let manifest = "name: noisy\nversion: 1.0.0\ndescription: Prints\ntools: [noise]\n";
+    fs::write(plugin.join("plugin.yaml"), manifest).unwrap();
+    fs::write(plugin.join("tools/noise.py"), NOISY).unwrap();
+    let mut editor = Editor::start(&project, &["--verbose"]);
+    let session = editor.open(&project);
+    assert_eq!(editor.prompt(&session, "go")["stopReason"], "end_turn");
+    assert_eq!(editor.statuses().last().unwrap(), "completed", "{:?}", editor.updates);
+    let run = editor.end();
+    run.json_lines();
+    for words in ["imported", "raw", "running", "child"] {
+        assert!(run.stderr.contains(words), "{run}");
+    }
 }
 
 #[test]

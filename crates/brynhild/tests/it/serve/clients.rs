@@ -132,13 +132,14 @@ fn slow_client_delays_nobody_and_resumes() {
             // Nobody reads the slow one meanwhile.
             while stream.message().is_some_and(|it| it.data["type"] != "turn_finished") {}
         }
-        let log: Vec<u64> =
-            server.log(&session).iter().map(|event| event["seq"].as_u64().unwrap()).collect();
+        let kept_events = server.log(&session);
+        let expected: Vec<u64> =
+            kept_events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
         for reader in readers {
-            assert_eq!(reader.join().unwrap(), log);
+            assert_eq!(reader.join().unwrap(), expected);
         }
         let (kept, has_resumed) = follow(&server, &session, slow, 3);
-        assert_eq!(kept, log);
+        assert_eq!(kept, expected);
         assert!(has_resumed, "the slow client was never dropped");
     });
 }
