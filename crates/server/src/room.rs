@@ -303,6 +303,12 @@ impl Room {
         changed(&self);
     }
 
+    /// The mode in force, or the last one of a session that is not open.
+    pub(crate) fn mode(&self) -> Mode {
+        let live = self.live.borrow().as_ref().map(|live| live.mode);
+        live.unwrap_or_else(|| self.fold.borrow().mode)
+    }
+
     /// Ends the conversation in order, if one is open. The caller holds `opening`.
     pub(crate) async fn close(&self) {
         let Some(Live { inputs, closing, task, .. }) = self.live.borrow_mut().take() else {

@@ -372,7 +372,7 @@ impl Server {
             let room = self.hub.room(&origin).await?;
             cwd = Some(room.fold.borrow().cwd.clone().into());
             // A copy has no more rights than its origin.
-            mode = mode.or(Some(room.fold.borrow().mode));
+            mode = mode.or(Some(room.mode()));
             (session, up_to) = (Some(origin), Some(seq));
         }
         let cwd = self.hub.checked_directory(cwd.as_deref().unwrap_or(&self.hub.cwd))?;

@@ -251,9 +251,11 @@ fn session_is_opened_prompted_listed_and_deleted() {
     assert_eq!(ours.get("/v1/sessions?q=nothing-like-it")["sessions"], json!([]));
     let export = ours.send(TOKEN, "GET", &format!("{path}/export"), None);
     assert!(export.body.contains("Hello **there**."), "{}", export.body);
+    let mode = ours.send(TOKEN, "PATCH", &path, Some(&json!({"mode": "read-only"})));
+    assert_eq!(mode.status, 200, "{mode:?}");
     let fork = json!({"fork": {"session": session, "seq": log.len() / 2}});
     let copy = ours.post("/v1/sessions", &fork);
-    assert_eq!(copy["seq"], log.len() / 2);
+    assert_eq!((&copy["seq"], &copy["mode"]), (&json!(log.len() / 2), &json!("read-only")));
     assert_eq!(ours.send(TOKEN, "DELETE", &path, None).status, 204);
     assert_eq!(ours.send(TOKEN, "GET", &path, None).status, 404);
     assert!(stream.message().is_none_or(|message| message.data["type"] == "session_ended"));
