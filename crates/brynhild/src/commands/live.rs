@@ -79,11 +79,11 @@ impl Live {
     /// Opens the session of an assembly, or one that is not saved and begins with `before`.
     pub(super) async fn open(
         mut assembly: Assembly,
-        model: Option<&str>,
+        named: Option<&str>,
         before: Option<Vec<Event>>,
     ) -> Result<Self, Problem> {
         let chosen = provider_choice::choose(&assembly).await?;
-        if let Some(name) = model {
+        if let Some(name) = named {
             let (provider, model) = answering_model::switched(&assembly, &chosen.candidate, name);
             (assembly.global.provider, assembly.global.model) = (Some(provider), Some(model));
         }
@@ -113,9 +113,18 @@ impl Live {
         let requests =
             Requests { assembly, answering, watch, background, snapshots, id: own, storage, state };
         let talk = Talk { conversation, requests: Arc::new(requests), log };
-        let modes = Mode::ALL.into_iter().filter(|it| bound.is_none_or(|bound| *it <= bound));
-        let modes = modes.collect();
-        Ok(Self { id, history, talk, mode, modes, provider, model, models, context_size })
+        let allowed = Mode::ALL.into_iter().filter(|it| bound.is_none_or(|bound| *it <= bound));
+        Ok(Self {
+            id,
+            history,
+            talk,
+            mode,
+            modes: allowed.collect(),
+            provider,
+            model,
+            models,
+            context_size,
+        })
     }
 }
 

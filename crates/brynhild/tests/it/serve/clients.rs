@@ -120,7 +120,7 @@ fn slow_client_delays_nobody_and_resumes() {
     let session = server.open(&project, "normal");
     let slow = server.stream(&session, "after=0");
     std::thread::scope(|scope| {
-        let readers: Vec<_> = (0..49)
+        let followers: Vec<_> = (0..49)
             .map(|_| {
                 let stream = server.stream(&session, "after=0");
                 scope.spawn(|| follow(&server, &session, stream, 3).0)
@@ -134,8 +134,8 @@ fn slow_client_delays_nobody_and_resumes() {
         }
         let log: Vec<u64> =
             server.log(&session).iter().map(|event| event["seq"].as_u64().unwrap()).collect();
-        for reader in readers {
-            assert_eq!(reader.join().unwrap(), log);
+        for follower in followers {
+            assert_eq!(follower.join().unwrap(), log);
         }
         let (kept, has_resumed) = follow(&server, &session, slow, 3);
         assert_eq!(kept, log);
