@@ -79,11 +79,11 @@ impl Live {
     /// Opens the session of an assembly, or one that is not saved and begins with `before`.
     pub(super) async fn open(
         mut assembly: Assembly,
-        model: Option<&str>,
+        named: Option<&str>,
         before: Option<Vec<Event>>,
     ) -> Result<Self, Problem> {
         let chosen = provider_choice::choose(&assembly).await?;
-        if let Some(name) = model {
+        if let Some(name) = named {
             let (provider, model) = answering_model::switched(&assembly, &chosen.candidate, name);
             (assembly.global.provider, assembly.global.model) = (Some(provider), Some(model));
         }

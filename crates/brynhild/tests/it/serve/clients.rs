@@ -120,7 +120,7 @@ fn slow_client_delays_nobody_and_resumes() {
     let session = server.open(&project, "normal");
     let slow = server.stream(&session, "after=0");
     std::thread::scope(|scope| {
-        let readers: Vec<_> = (0..49)
+        let followers: Vec<_> = (0..49)
             .map(|_| {
                 let stream = server.stream(&session, "after=0");
                 scope.spawn(|| follow(&server, &session, stream, 3).0)
