@@ -88,15 +88,9 @@ impl Live {
             (assembly.global.provider, assembly.global.model) = (Some(provider), Some(model));
         }
         let (opened, (watch, history)) = interactive::open(&assembly, before).await?;
-        let chat::OpenConversation {
-            answering,
-            conversation,
-            background,
-            snapshots,
-            id,
-            storage,
-            ..
-        } = opened;
+        let (answering, conversation) = (opened.answering, opened.conversation);
+        let (background, snapshots) = (opened.background, opened.snapshots);
+        let (id, storage) = (opened.id, opened.storage);
         let (mode, model) = (assembly.mode(), answering.model.clone());
         let bound =
             if assembly.global.safe { Some(Mode::ReadOnly) } else { assembly.loaded.max_mode };
