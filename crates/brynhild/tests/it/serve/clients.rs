@@ -132,11 +132,10 @@ fn slow_client_delays_nobody_and_resumes() {
             // Nobody reads the slow one meanwhile.
             while stream.message().is_some_and(|it| it.data["type"] != "turn_finished") {}
         }
-        let kept_events = server.log(&session);
         let expected: Vec<u64> =
-            kept_events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
-        for reader in readers {
-            assert_eq!(reader.join().unwrap(), expected);
+            server.log(&session).iter().map(|event| event["seq"].as_u64().unwrap()).collect();
+        for follower in followers {
+            assert_eq!(follower.join().unwrap(), expected);
         }
         let (kept, has_resumed) = follow(&server, &session, slow, 3);
         assert_eq!(kept, expected);
