@@ -36,7 +36,9 @@ const CRASHES_LIMIT: usize = 32;
 /// How many may hold it up for as long as each may take.
 const TIMEOUTS_LIMIT: u32 = 8;
 
-/// How long a conversation waits for descriptions that it can do without at first.
+/// A conversation waits for the descriptions of so few plugins, which take moments.
+const FEW: usize = 16;
+/// How long a conversation waits for more descriptions, which it can do without at first.
 const PATIENCE: Duration = Duration::from_millis(400);
 
 /// The cached description of a plugin.
@@ -82,8 +84,8 @@ pub(crate) async fn describe_all(
     describe_unknown(workers, plugins, cached(&workers.host, plugins), missing).await
 }
 
-/// Describes those of `plugins` that are cached or described within moments. The others are described
-/// meanwhile, and then noted as changed.
+/// Describes those of `plugins` that are cached or described within moments. If many are left, they are
+/// described meanwhile, and then noted as changed.
 pub(crate) async fn describe_soon(
     workers: &Arc<Workers>,
     plugins: &[SharedPlugin],
@@ -95,7 +97,7 @@ pub(crate) async fn describe_soon(
     let (own, plugins) = (Arc::clone(workers), plugins.to_vec());
     let work = async move { describe_unknown(&own, &plugins, cached, missing).await };
     let mut work = work.boxed();
-    if unknown == 0 {
+    if unknown <= FEW {
         return work.await;
     }
     if let Ok(described) = timeout(PATIENCE, &mut work).await {

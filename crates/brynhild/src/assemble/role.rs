@@ -465,16 +465,15 @@ async fn opened(
         servers.extend(brought.server);
     }
     let found = skills::automatic(assembly, chosen);
-    let task = builtin::task_tools(role, &entries, &tools::tool_host(assembly, role, run));
+    let host = tools::tool_host(assembly, role, run);
+    let task = builtin::task_tools(role, &entries, &host);
     let activate = (!found.is_empty())
         .then(|| Arc::new(ActivateSkill::new(found.clone(), tools::source(role))) as Arc<dyn Tool>);
     let memory = stores::open_memory(assembly, role);
     if let Some(memory) = &memory {
         documents::set_embedder(assembly, role, memory);
     }
-    let remember = memory
-        .iter()
-        .flat_map(|memory| builtin::memory_tools(memory, &tools::tool_host(assembly, role, run)));
+    let remember = memory.iter().flat_map(|memory| builtin::memory_tools(memory, &host));
     let is_run = depth == Depth::Run && answering.is_some();
     let search = documents::search_tool(assembly, role, run, is_run).await;
     for tool in task.into_iter().chain(activate).chain(remember).chain(search) {

@@ -386,6 +386,14 @@ fn tools_of_slow_plugins_join_a_conversation() {
     // A plugin with providers is described before one is chosen.
     let manifest = "name: slow\nversion: '1.0.0'\ntools: [all]\n";
     plugin(&project, "slow", &[("plugin.yaml", manifest), ("tools/slow_one.py", &wait)]);
+    // A conversation waits for the descriptions of 16 plugins.
+    for number in 0..16 {
+        let manifest = manifest.replace("slow", &format!("other-{number}"));
+        let (name, text) = (format!("other_{number}"), "return ToolResult(True, 'other')");
+        let file = format!("tools/{name}.py");
+        let files = [("plugin.yaml", manifest.as_str()), (&file, &tool(&name, text))];
+        plugin(&project, &format!("other-{number}"), &files);
+    }
     let mut editor = Editor::start(&project, &[]);
     let session = editor.open(&project);
     let has_tool =
@@ -400,6 +408,6 @@ fn tools_of_slow_plugins_join_a_conversation() {
     }
     assert!(has_tool(chats - 1), "{}", editor.running.stderr());
     let said = editor.end().stderr;
-    let wanted = "1 of them are still being read; their tools join when they are";
-    assert_eq!(said.matches(wanted).count(), 1, "{said}");
+    let wanted = "of them are still being read; their tools join when they are";
+    assert!(said.contains(wanted), "{said}");
 }
