@@ -12,7 +12,7 @@ use http::{HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Value, json};
 
 use crate::body::Body;
@@ -117,6 +117,7 @@ struct NewSession {
     model: Option<String>,
     mode: Option<Mode>,
     fork: Option<Fork>,
+    role: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -164,7 +165,9 @@ impl Server {
     ) -> Reply {
         let (parts, body) = request.into_parts();
         let line = format!("{} {} from {peer}", parts.method, parts.uri.path());
-        match self.admitted(parts, body, door).await {
+        // A request with two lengths may hide another one, which is not to be read.
+        let mut closes = parts.headers.contains_key(header::TRANSFER_ENCODING);
+        let mut reply = match self.admitted(parts, body, door).await {
             Ok(reply) => reply,
             Err(refusal) => {
                 let status = refusal.status.as_u16();
@@ -174,15 +177,15 @@ impl Server {
                     let why = &refusal.message;
                     self.hub.host.refused(&format!("refused ({status}): {line}: {why}"));
                 }
-                let mut reply = reply::failure(&refusal);
-                if status == 413 || status == 408 {
-                    // The rest of the body is not read.
-                    let close = HeaderValue::from_static("close");
-                    reply.headers_mut().insert(header::CONNECTION, close);
-                }
-                reply
+                // The rest of the body is not read.
+                closes |= status == 413 || status == 408;
+                reply::failure(&refusal)
             }
+        };
+        if closes {
+            reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
+        reply
     }
 
     async fn admitted(
@@ -358,7 +361,11 @@ impl Server {
 
     async fn create(&self, body: &Bytes, client: &Client) -> Result<Reply, Failure> {
         need(client, Scopes::Prompt)?;
-        let NewSession { cwd, name, model, mut mode, fork } = read(body)?;
+        let NewSession { cwd, name, model, mut mode, fork, role } = read(body)?;
+        if role.is_some() {
+            let failure = Failure::bad("a session of the server plays no role");
+            return Err(failure.hint("`brynhild run ROLE.yaml` plays one"));
+        }
         if let Some(mode) = mode {
             need(client, scope_of_mode(mode))?;
         }

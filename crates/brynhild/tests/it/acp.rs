@@ -17,16 +17,16 @@ use crate::python_plugins::{plugin, tool};
 use crate::{project, project_with};
 use schema::SCHEMA;
 
-struct Editor {
+pub(crate) struct Editor {
     running: Running,
     read: usize,
     methods: BTreeMap<u64, String>,
-    updates: Vec<Value>,
+    pub(crate) updates: Vec<Value>,
 }
 
 impl Editor {
     /// Starts the program in another directory than that of the project.
-    fn start(project: &Project, flags: &[&str]) -> Self {
+    pub(crate) fn start(project: &Project, flags: &[&str]) -> Self {
         let args = [flags, &["acp"]].concat();
         let running = project.command(&args).cwd(project.home()).spawn();
         let mut editor = Self { running, read: 0, methods: BTreeMap::new(), updates: Vec::new() };
@@ -60,7 +60,7 @@ impl Editor {
     }
 
     /// The next line that is no update. Updates are kept.
-    fn next(&mut self) -> Value {
+    pub(crate) fn next(&mut self) -> Value {
         loop {
             let line = self.any();
             if line["method"] != "session/update" {
@@ -71,7 +71,7 @@ impl Editor {
     }
 
     /// Waits for an update.
-    fn wait_for(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn wait_for(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
         loop {
             let line = self.any();
             assert_eq!(line["method"], "session/update", "{line}");
@@ -90,7 +90,7 @@ impl Editor {
         answer
     }
 
-    fn result(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn result(&mut self, method: &str, params: Value) -> Value {
         let answer = self.call(method, params);
         assert!(answer.get("error").is_none(), "{answer}\n{}", self.running.stderr());
         answer["result"].clone()
@@ -105,7 +105,7 @@ impl Editor {
         opened["sessionId"].as_str().unwrap().to_owned()
     }
 
-    fn begin(&mut self, session: &str, text: &str) -> u64 {
+    pub(crate) fn begin(&mut self, session: &str, text: &str) -> u64 {
         let prompt = json!([{"type": "text", "text": text}]);
         self.send("session/prompt", json!({"sessionId": session, "prompt": prompt}))
     }
@@ -115,13 +115,13 @@ impl Editor {
         self.result("session/prompt", json!({"sessionId": session, "prompt": prompt}))
     }
 
-    fn answer(&mut self, request: &Value, outcome: Value) {
+    pub(crate) fn answer(&mut self, request: &Value, outcome: Value) {
         let mut line = json!({"jsonrpc": "2.0", "id": request["id"], "result": {}});
         line["result"]["outcome"] = outcome;
         self.running.send(&format!("{line}\n"));
     }
 
-    fn said(&self) -> String {
+    pub(crate) fn said(&self) -> String {
         let said = self.updates.iter().filter(|it| it["sessionUpdate"] == "agent_message_chunk");
         said.map(|it| it["content"]["text"].as_str().unwrap()).collect()
     }
@@ -131,7 +131,7 @@ impl Editor {
         statuses.map(str::to_owned).collect()
     }
 
-    fn end(self) -> Run {
+    pub(crate) fn end(self) -> Run {
         let run = self.running.wait();
         run.success();
         run

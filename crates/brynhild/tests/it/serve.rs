@@ -2,6 +2,8 @@
 
 mod attacks;
 mod clients;
+mod joining;
+mod limits;
 mod questions;
 
 use std::io::{BufRead, BufReader, Read, Write};

@@ -33,6 +33,10 @@ const REFUSED: &[(u16, &str)] = &[
     (421, "GET /v1/health HTTP/1.1\r\nTOK"),
     (421, "GET /v1/health HTTP/1.1\r\nHost: HOST\r\nHost: evil.example\r\n"),
     (421, "GET http://evil.example/v1/health HTTP/1.1\r\nHost: HOST\r\n"),
+    (421, "GET http://HOST/v1/health HTTP/1.1\r\nHost: evil.example\r\n"),
+    (421, "GET /v1/health HTTP/1.1\r\nHost: HOST\r\nHost: HOST\r\n"),
+    (421, "GET /v1/health HTTP/1.1\r\nHost: [::]:PORT\r\n"),
+    (421, "GET /v1/health HTTP/1.1\r\nHost: [::1]\r\n"),
     // Other pages.
     (403, "GET /v1/sessions HTTP/1.1\r\nHost: HOST\r\nTOKOrigin: http://evil.example\r\n"),
     (403, "GET /v1/sessions HTTP/1.1\r\nHost: HOST\r\nTOKOrigin: null\r\n"),
@@ -86,6 +90,8 @@ const REFUSED: &[(u16, &str)] = &[
     ),
     (400, "POST /v1/sessions HTTP/1.1\r\nHost: HOST\r\nTOKTransfer-Encoding: nonsense\r\n"),
     (400, "GET /v1/health HTTP/1.1\r\nHost: HOST\r\nX: a\0b\r\n"),
+    (400, "GET /v1/health HTTP/1.1\r\nHost: HOST\r\nX: a\r\n Host: evil.example\r\n"),
+    (400, "GET /v1/health HTTP/1.1\r\nHost : HOST\r\n"),
 ];
 
 #[test]
@@ -252,6 +258,9 @@ fn wrong_inputs_are_explained_and_change_nothing() {
         assert_eq!(answer.status, 400, "{wrong} {answer:?}");
         assert!(!answer.json()["error"]["message"].as_str().unwrap().is_empty());
     }
+    let role = server.send(TOKEN, "POST", "/v1/sessions", Some(&json!({"role": "a.yaml"})));
+    assert_eq!(role.status, 400, "{role:?}");
+    assert_eq!(role.json()["error"]["message"], "a session of the server plays no role");
     let unknown = json!({"input": "answer", "call": "none", "answer": "once"});
     assert_eq!(server.send(TOKEN, "POST", &path, Some(&unknown)).status, 404);
     let absent = "/v1/sessions/absent/inputs";
@@ -260,11 +269,36 @@ fn wrong_inputs_are_explained_and_change_nothing() {
     assert!(model.requests().is_empty());
 }
 
-#[test]
-fn confined_command_does_not_reach_the_server() {
-    if !has_bubblewrap() {
-        return;
-    }
+/// Connects to the server, and looks for the socket and the tokens by which other programs join.
+const CONNECTS: &str = r"
+import os, socket
+try:
+    socket.create_connection(('127.0.0.1', PORT), 5)
+    print('reach' + 'ed')
+except OSError:
+    print('no way')
+for root, _, names in os.walk(os.path.expanduser('~')):
+    for name in names:
+        if name.endswith(('.sock', '.lock')) or name.startswith('cookies-'):
+            print('fou' + 'nd', os.path.join(root, name))
+";
+
+/// Asks the server without a token.
+const ASKS: &str = r"
+import urllib.request, urllib.error
+def status(path):
+    try:
+        return urllib.request.urlopen('http://localhost:PORT' + path, timeout=20).status
+    except urllib.error.HTTPError as refusal:
+        return refusal.code
+print('statuses', status('/v1/health'), status('/v1/sessions'), status('/v1/events'))
+";
+
+/// Runs a Python script as a command of a session, with hosts as its network. `PORT` stands for the port
+/// of the server. Returns what the model is told.
+fn told_of_script(script: &str, network: &[&str], configuration: &str) -> String {
+    let text = script.to_owned();
+    let network = json!(network);
     let model = ModelServer::respond_with({
         let mut count = 0;
         move |request| {
@@ -272,23 +306,41 @@ fn confined_command_does_not_reach_the_server() {
             let prompt = request.body["messages"].to_string();
             let port = prompt.split("port ").nth(1).unwrap_or_default();
             let port: String = port.chars().take_while(char::is_ascii_digit).collect();
-            let command = format!(
-                "python3 -c \"import socket; socket.create_connection(('127.0.0.1', {port})); print('reach' + 'ed')\""
-            );
+            let script = text.replace("PORT", &port);
+            let command = format!("python3 - <<'END'\n{script}\nEND");
+            let call = json!({"command": command, "network": network, "reason": "a test"});
             match count {
-                1 => Reply::calls([("Bash", json!({"command": command}))]),
+                1 => Reply::calls([("Bash", call)]),
                 _ => Reply::text("Done."),
             }
         }
     });
     let project = project_with(&model);
+    project.config_more(configuration);
     let server = Server::start(&project, &[]);
     let session = server.open(&project, "normal");
     let mut stream = server.stream(&session, "after=0");
     server.prompt(&session, &format!("port {}", server.port));
     let judged = stream.wait_for("tool_judged");
     assert_eq!(judged["ruling"]["decision"], "allow", "{judged}");
-    let finished = stream.wait_for("tool_finished");
-    assert_ne!(finished["output"]["success"], true, "{finished}");
-    assert!(!finished["content"].to_string().contains("reached"), "{finished}");
+    stream.wait_for("tool_finished")["content"].to_string()
+}
+
+#[test]
+fn confined_command_does_not_reach_the_server() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let told = told_of_script(CONNECTS, &[], "");
+    assert!(told.contains("no way"), "{told}");
+    assert!(!told.contains("reached") && !told.contains("found"), "{told}");
+}
+
+#[test]
+fn granted_command_needs_a_token_of_the_server() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let told = told_of_script(ASKS, &["localhost"], "permissions: {allow: ['Host(localhost)']}\n");
+    assert!(told.contains("statuses 200 401 401"), "{told}");
 }
