@@ -19,9 +19,8 @@ use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::task::{JoinSet, LocalSet};
 
 use crate::credentials::{self, Credentials, Scopes, Token};
-use crate::fold::Fold;
 use crate::guard::Door;
-use crate::host::{Failure, Host, Opened, Reachable};
+use crate::host::{Failure, Host, Reachable};
 use crate::hub::Hub;
 use crate::routes::Server;
 
@@ -79,8 +78,6 @@ pub struct Options {
     /// Time that a question waits if no client is connected.
     pub question_limit: Duration,
     pub version: &'static str,
-    /// A conversation that is open already, with its earlier events.
-    pub opened: Option<(Opened, Vec<contract::event::Event>)>,
 }
 
 /// A socket whose file is removed in the end.
@@ -172,13 +169,6 @@ async fn served(
         reachable.clone().unwrap_or_default(),
         options.question_limit,
     ));
-    if let Some((opened, history)) = options.opened {
-        let mut fold = Fold::default();
-        for event in &history {
-            fold.take(event);
-        }
-        hub.adopt(opened, fold);
-    }
     let server = Rc::new(Server::new(Rc::clone(&hub), credentials, place.clone(), options.version));
     ready(&place, reachable.as_ref());
     if tcp.is_some() {

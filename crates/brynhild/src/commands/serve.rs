@@ -81,7 +81,6 @@ fn options(run: &RunContext, args: &ServeArgs) -> Result<Options, Problem> {
         opens_page: args.open,
         question_limit: Duration::from_secs(args.question_timeout),
         version: env!("CARGO_PKG_VERSION"),
-        opened: None,
     })
 }
 
