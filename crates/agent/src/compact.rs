@@ -89,7 +89,7 @@ pub(crate) async fn shorten(
     cause: CompactCause<'_>,
 ) -> Logged<Shortened> {
     let entries = journal.transcript.entries();
-    let kept = kept(&entries);
+    let kept = kept(&entries, context.settings.compaction.tail_messages);
     let dropped = entries.len() - kept;
     let share = share(context);
     let is_short = |entry: &Arc<Entry>| length(&entry.message) <= share;
@@ -120,6 +120,7 @@ pub(crate) async fn shorten(
         },
     };
     let summary = with_last_results((&entries, kept), share, cause, summary);
+    let summary = context.settings.compaction.prefix.clone() + &summary;
     let find_skill = context.settings.find_skill;
     let (framed, lasting) = framed(journal, (&entries, kept), share, &summary, find_skill);
     let (framed, lasting) = (Some(framed), Some(lasting));
@@ -197,13 +198,14 @@ fn abridged(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{head}\n[... {missing} bytes are left out here ...]\n{tail}"))
 }
 
-/// The number of last messages that stay: about a third. The first is not a result, which needs its call.
-fn kept(entries: &[Arc<Entry>]) -> usize {
+/// The number of last messages that stay: about a third, unless a number is set. The first is not
+/// a result, which needs its call.
+fn kept(entries: &[Arc<Entry>], tail: Option<usize>) -> usize {
     let all: usize = entries.iter().map(|entry| length(&entry.message)).sum();
-    let most = MAX_KEPT.min(all / 3);
+    let most = if tail.is_some() { MAX_KEPT } else { MAX_KEPT.min(all / 3) };
     let mut size = 0;
     let mut kept = 0;
-    for (index, entry) in entries.iter().rev().enumerate() {
+    for (index, entry) in entries.iter().rev().take(tail.unwrap_or(usize::MAX)).enumerate() {
         size += length(&entry.message);
         if size > most || index + 1 == entries.len() {
             break;
@@ -243,6 +245,7 @@ async fn summarize(
     let wish = Arc::new(Entry::new(Message::User { text }));
     let system = round::system(context, journal).await?;
     let mut request = round::request(context, journal, system);
+    request.model = context.settings.compaction.model.clone().unwrap_or(request.model);
     for cut in CUTS.map(Some).into_iter().chain([None]) {
         let mut asked = request.clone();
         Arc::make_mut(&mut asked.history).push(Arc::clone(&wish));

@@ -107,6 +107,18 @@ pub struct Settings {
     /// The directory the conversation works in.
     pub cwd: PathBuf,
     pub find_skill: FindSkill,
+    pub compaction: CompactionSettings,
+}
+
+/// The way in which a summary replaces the history.
+#[derive(Clone, Debug, Default)]
+pub struct CompactionSettings {
+    /// Last messages that stay, at most; none for about a third of the history.
+    pub tail_messages: Option<usize>,
+    /// The model that writes the summary, if it is not the conversation's.
+    pub model: Option<String>,
+    /// Text before the summary.
+    pub prefix: String,
 }
 
 /// Finds the activation of a skill at the start of a message: its block, and the request after it.

@@ -48,7 +48,8 @@ use agent::prompt::{Ingredients, PromptStyle, system_prompt};
 use agent::registry::{IsHidden, Registry};
 use agent::retry::Retry;
 use agent::settings::{
-    Bound, Budget, Execution, Questions, RecoverySettings, RequestSettings, Settings,
+    Bound, Budget, CompactionSettings, Execution, Questions, RecoverySettings, RequestSettings,
+    Settings,
 };
 use contract::policy::Mode;
 use contract::provider::{Delivery, ReasoningLevel};
@@ -235,6 +236,7 @@ pub(crate) fn settings(
         questions: Questions::Put,
         cwd: root.to_owned(),
         find_skill: plugins::skills::find_activation,
+        compaction: CompactionSettings::default(),
     }
 }
 

@@ -186,7 +186,8 @@ pub async fn run(
             if let Err(error) = conversation.compact().await {
                 break (Status::Error, error);
             }
-            progress.messages /= 3;
+            let tail = settings.compaction.as_ref().map(|it| it.tail_messages + 1);
+            progress.messages = tail.unwrap_or(progress.messages / 3);
         }
         next = reasoning.continuation(&scope) + &progress.budget(started.elapsed());
     };

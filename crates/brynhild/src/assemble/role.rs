@@ -6,6 +6,7 @@ mod delegate;
 pub(crate) mod documents;
 mod dotenv;
 mod host;
+mod limits;
 pub(crate) mod model;
 pub(crate) mod persona;
 mod python;
@@ -21,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ::mcp::Servers;
-use agent::settings::{Bound, Budget, Settings, Span};
+use agent::settings::CompactionSettings;
 use args::RunArgs;
 use contract::hook::Hook;
 use contract::tool::Tool;
@@ -82,6 +83,7 @@ pub(crate) struct OpenRole {
     servers: Vec<Arc<Servers>>,
     model: ModelSettings,
     guardrails: Guardrails,
+    compaction: CompactionSettings,
 }
 
 /// Reads a role's file, with its skills and tools as far as that runs nothing. Errors of those are
@@ -517,6 +519,7 @@ async fn opened(
         servers,
         model: role.model.clone(),
         guardrails: role.guardrails.clone(),
+        compaction: limits::compaction(role),
     })
 }
 
@@ -550,49 +553,6 @@ impl OpenRole {
     pub(crate) async fn shutdown(&self) {
         futures::future::join_all(self.servers.iter().map(|server| server.shutdown())).await;
     }
-
-    /// Puts the role's limits into the settings of a conversation; the narrower holds.
-    pub(crate) fn tighten(&self, settings: &mut Settings) {
-        let limits = &self.guardrails;
-        let budget = &mut settings.budget;
-        if *budget == Budget::default() {
-            // The role's limits are those of one run, which is a turn; the user's are not.
-            budget.span = Span::Turn;
-        }
-        lower(&mut budget.output_tokens, Bound::new(limits.output_tokens, "max_tokens_per_run"));
-        if let Some(limit) = limits.input_tokens {
-            lower(&mut budget.input_tokens, Bound::new(limit, "input_tokens_limit"));
-        }
-        if let Some(limit) = limits.total_tokens {
-            lower(&mut budget.tokens, Bound::new(limit, "total_tokens_limit"));
-        }
-        if let Some(limit) = limits.run_tokens {
-            lower(&mut budget.tokens, Bound::new(limit, "run_token_budget"));
-        }
-        if let Some(limit) = limits.request_input_tokens {
-            let bound = Bound::new(limit, "per_request_input_tokens_limit");
-            lower(&mut budget.request_input_tokens, bound);
-        }
-        lower(&mut budget.time, Bound::new(limits.time, "timeout_seconds"));
-        // Nothing is charged for what is free, so that it has no price either.
-        if let Some(limit) = limits.cost.filter(|_| !settings.request.known.is_free) {
-            lower(&mut budget.cost_usd, Bound::new(limit, "cost_limit"));
-        }
-        settings.rounds.lower(Bound::new(limits.requests, "max_request_limit"));
-        let (request, model) = (&mut settings.request, &self.model);
-        request.temperature = model.temperature.or(request.temperature);
-        request.max_tokens = model.max_tokens.unwrap_or(request.max_tokens);
-        request.params.extend(model.params.clone());
-        request.known.context_window = model.context_window.or(request.known.context_window);
-        if let Some(level) = &model.thinking {
-            request.reasoning_level = contract::provider::ReasoningLevel::parse(level);
-        }
-    }
-}
-
-/// Puts a limit where there is none, or a higher one.
-fn lower<T: PartialOrd>(own: &mut Option<Bound<T>>, limit: Bound<T>) {
-    *own = Some(Bound::lower_of(own.take(), limit));
 }
 
 fn error(path: &str, message: String) -> Finding {

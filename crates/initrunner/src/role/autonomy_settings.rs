@@ -28,6 +28,17 @@ pub struct AutonomySettings {
     pub(crate) idle_iterations: u32,
     /// Messages from which on the history is summarized; none if only the model's context limits it.
     pub(crate) history_limit: Option<usize>,
+    pub compaction: Option<Compaction>,
+}
+
+/// The way in which a summary replaces the history.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compaction {
+    threshold: usize,
+    pub tail_messages: usize,
+    /// The model that summarizes, with the name of its provider, if it is not the role's.
+    pub model: Option<String>,
+    pub prefix: String,
 }
 
 impl Default for AutonomySettings {
@@ -37,6 +48,7 @@ impl Default for AutonomySettings {
             delay: Duration::ZERO,
             idle_iterations: 2,
             history_limit: None,
+            compaction: None,
         }
     }
 }
@@ -56,33 +68,37 @@ impl AutonomySettings {
         let delay = fields.number(from, "autonomy.iteration_delay_seconds", (0.0, 1e6));
         let idle = fields.count(from, "autonomy.max_no_tool_call_iterations", (1, 1000));
         let prompt = fields.text(from, "continuation_prompt", "autonomy.");
+        let most = fields.size(from, "autonomy.max_history_messages");
+        let compaction = Compaction::read(from, fields);
         Some(Self {
             continuation_prompt: prompt.filter(|prompt| !prompt.trim().is_empty()),
             delay: delay.map_or(usual.delay, Duration::from_secs_f64),
             idle_iterations: idle
                 .and_then(|it| it.try_into().ok())
                 .unwrap_or(usual.idle_iterations),
-            history_limit: history_limit(from, fields),
+            history_limit: most.into_iter().chain(compaction.as_ref().map(|it| it.threshold)).min(),
+            compaction,
         })
     }
 }
 
-/// The lower of the two limits of the history.
-fn history_limit(from: &Map<String, Value>, fields: &mut Fields) -> Option<usize> {
-    const UNUSED: &[&str] = &["tail_messages", "model_override", "summary_prefix"];
-    let messages = fields.size(from, "autonomy.max_history_messages");
-    let compaction = fields.mapping(from.get("compaction"), "autonomy.compaction");
-    let Some(compaction) = compaction else { return messages };
-    fields.warn_unknown(
-        compaction,
-        "autonomy.compaction",
-        &[&["enabled", "threshold"], UNUSED].concat(),
-    );
-    for key in UNUSED.iter().filter(|key| compaction.contains_key(**key)) {
-        let text = "it does nothing here: the role's model summarizes, and about a third stays";
-        fields.warning(&format!("autonomy.compaction.{key}"), text);
+impl Compaction {
+    fn read(from: &Map<String, Value>, fields: &mut Fields) -> Option<Self> {
+        const KEYS: &[&str] =
+            &["enabled", "threshold", "tail_messages", "model_override", "summary_prefix"];
+        let place = "autonomy.compaction";
+        let from = fields.mapping(from.get("compaction"), place)?;
+        fields.warn_unknown(from, place, KEYS);
+        let threshold = fields.size(from, "autonomy.compaction.threshold").unwrap_or(30);
+        let tail = fields.size(from, "autonomy.compaction.tail_messages").unwrap_or(6);
+        let [model, prefix] = ["model_override", "summary_prefix"]
+            .map(|key| fields.text(from, key, "autonomy.compaction."));
+        fields.flag(from, "autonomy.compaction.enabled", false).then(|| Self {
+            threshold,
+            // A summary of nothing would follow every iteration.
+            tail_messages: tail.min(threshold / 2),
+            model,
+            prefix: prefix.unwrap_or_default(),
+        })
     }
-    let threshold = fields.size(compaction, "autonomy.compaction.threshold").unwrap_or(30);
-    let is_enabled = fields.flag(compaction, "autonomy.compaction.enabled", false);
-    messages.into_iter().chain(is_enabled.then_some(threshold)).min()
 }

@@ -187,6 +187,32 @@ fn history_is_summarized_between_iterations() {
 }
 
 #[test]
+fn role_chooses_how_its_history_is_summarized() {
+    let model = ModelServer::start([
+        add("look"),
+        Reply::text("Planned."),
+        add("look again"),
+        Reply::text("Planned again."),
+        Reply::text("Two plans."),
+        finish("Looked.", "completed"),
+        Reply::text("All is well."),
+    ]);
+    let compaction = "{enabled: true, threshold: 8, tail_messages: 1, model_override: small, \
+                      summary_prefix: 'SO FAR: '}";
+    let role = format!("tools: [todo]\nautonomy: {{compaction: {compaction}}}\n");
+    let project = with_role(&model, &role);
+    assert_eq!(project.brynhild(&["validate", "role.yaml"]).success().stderr, "");
+    project.brynhild(&["run", "role.yaml", "-a", "-p", "look around"]).success();
+    let chats = model.chats();
+    let asked = chats.iter().map(|chat| chat.body["model"] == "small");
+    assert_eq!(asked.collect::<Vec<_>>(), [false, false, false, false, true, false, false]);
+    let history = chats[5].body["messages"].to_string();
+    assert!(history.contains("Summary:\\nSO FAR: Two plans."), "{history}");
+    assert!(history.contains("Planned again."), "{history}");
+    assert!(!history.contains("Planned.\""), "{history}");
+}
+
+#[test]
 fn autonomous_run_pauses_at_a_call_that_needs_approval() {
     let write = || Reply::calls([("write_file", json!({"path": "a", "content": "kept"}))]);
     let model = ModelServer::start([
