@@ -6,7 +6,6 @@ pub(crate) mod plugin_switch;
 pub(crate) mod program;
 pub(crate) mod slash;
 pub(crate) mod tui;
-pub(crate) mod usage_tables;
 
 use std::io;
 use std::path::{Path, PathBuf};

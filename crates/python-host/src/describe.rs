@@ -94,6 +94,9 @@ pub(crate) async fn describe_soon(
     let cached = cached(&workers.host, plugins);
     let known: Vec<Described> = cached.iter().filter_map(|it| it.described.clone()).collect();
     let unknown = plugins.len() - known.len();
+    let is_unknown = cached.iter().map(|it| it.described.is_none());
+    let first = plugins.iter().zip(is_unknown).find(|(_, is_unknown)| *is_unknown);
+    let first = first.map(|(plugin, _)| plugin.facts().name.clone()).unwrap_or_default();
     let (own, plugins) = (Arc::clone(workers), plugins.to_vec());
     let work = async move { describe_unknown(&own, &plugins, cached, missing).await };
     let mut work = work.boxed();
@@ -103,8 +106,9 @@ pub(crate) async fn describe_soon(
     if let Ok(described) = timeout(PATIENCE, &mut work).await {
         return described;
     }
-    let what = format!("{unknown} of them are still being read; their tools join when they are");
-    (workers.host.settings.on_progress)("plugins", &what);
+    let others = unknown - 1;
+    let what = format!("it and {others} others are still being read; their tools join then");
+    (workers.host.settings.on_progress)(&first, &what);
     let host = Arc::clone(&workers.host);
     let rest = tokio::spawn(async move {
         work.await;

@@ -23,7 +23,6 @@ pub mod reader;
 mod record;
 pub mod search;
 pub mod snapshots;
-pub mod statistics;
 pub mod store;
 pub mod summary;
 pub mod tool_statistics;

@@ -240,7 +240,7 @@ impl Store {
     }
 
     /// The names of all sessions, sorted.
-    pub(crate) fn ids(&self) -> Result<Vec<SessionId>, FileError> {
+    pub fn ids(&self) -> Result<Vec<SessionId>, FileError> {
         let entries = match fs::read_dir(&self.directory) {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),

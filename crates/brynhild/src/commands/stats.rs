@@ -3,24 +3,23 @@
 use std::collections::BTreeMap;
 
 use args::{StatsArgs, StatsOrder};
-use contract::id::Timestamp;
 use contract::tool::ToolSpec;
 use serde_json::{Value, json};
-use sessions::statistics::{Figures, SessionFigures, Spent, Used};
+use statistics::Figures;
+use statistics::tables::{
+    Kind, by_day, by_plugin, by_session, first_day, spent_cells, spent_data, spent_rows, used_rows,
+};
 use tools::tool_search;
 
 use crate::assemble::assembly::Assembly;
 use crate::assemble::pricing;
 use crate::assemble::setup::{self, ToolListing};
 use crate::exit::{Outcome, Problem};
-use crate::frontends::usage_tables::{
-    Kind, Row, spent_cells, spent_data, spent_row, spent_rows, used_rows,
-};
 use crate::output;
 
 pub(crate) async fn run(assembly: &Assembly, args: &StatsArgs) -> Outcome {
-    let mut sessions = assembly.store()?.figures()?;
-    pricing::complete(assembly, &mut sessions);
+    let store = assembly.store()?;
+    let sessions = pricing::figures(assembly, &store, store.ids()?);
     let first = args.days.map(first_day).unwrap_or_default();
     let mut total = Figures::default();
     for session in &sessions {
@@ -67,32 +66,6 @@ fn empty_message(args: &StatsArgs, has_no_session: bool) -> String {
     }
 }
 
-/// The first of the last `days` days, today included.
-fn first_day(days: u32) -> String {
-    let hours = 24 * i64::from(days.saturating_sub(1));
-    let first = Timestamp::now().0.checked_sub(jiff::SignedDuration::from_hours(hours));
-    first.map_or_else(|_| String::new(), |first| first.strftime("%Y-%m-%d").to_string())
-}
-
-fn by_session(sessions: &[SessionFigures], first: &str) -> Vec<Row> {
-    let row = |session: &SessionFigures| {
-        let spent = session.since(first).spent();
-        (spent.replies > 0).then(|| spent_row(session.id.as_str(), &spent))
-    };
-    sessions.iter().filter_map(row).collect()
-}
-
-fn by_day(sessions: &[SessionFigures], first: &str) -> Vec<Row> {
-    let mut days: BTreeMap<String, Spent> = BTreeMap::new();
-    for session in sessions {
-        for (day, figures) in session.days.iter().filter(|(day, _)| day.as_str() >= first) {
-            days.entry(day.clone()).or_default().add(&figures.spent());
-        }
-    }
-    days.retain(|_, spent| spent.replies > 0);
-    spent_rows(&days)
-}
-
 /// The approximate tokens of each request that describe the present tools.
 async fn read_of(
     assembly: &Assembly,
@@ -103,14 +76,4 @@ async fn read_of(
         *read.entry(by(spec).clone()).or_default() += tool_search::tokens(spec);
     }
     Ok(read)
-}
-
-/// Usage of plugins, with those that were never called.
-fn by_plugin(total: &Figures, read: &BTreeMap<String, usize>) -> Vec<Row> {
-    let mut plugins = total.plugins();
-    for name in read.keys() {
-        let unused = || Used { plugin: Some(name.clone()), ..Used::default() };
-        plugins.entry(name.clone()).or_insert_with(unused);
-    }
-    used_rows(&plugins, &total.spent(), Some(read))
 }

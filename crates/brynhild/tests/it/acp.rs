@@ -408,6 +408,6 @@ fn tools_of_slow_plugins_join_a_conversation() {
     }
     assert!(has_tool(chats - 1), "{}", editor.running.stderr());
     let said = editor.end().stderr;
-    let wanted = "of them are still being read; their tools join when they are";
+    let wanted = "others are still being read; their tools join then";
     assert!(said.contains(wanted), "{said}");
 }

@@ -17,7 +17,6 @@ use crate::assemble::pricing;
 use crate::assemble::rewind;
 use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
-use crate::frontends::usage_tables;
 use crate::output::table;
 
 const SESSIONS: usize = 10;
@@ -70,9 +69,8 @@ pub(super) fn permissions(run: &RunContext, facts: &Facts<'_>) -> Result<String,
 }
 
 pub(super) fn took(assembly: &Assembly, id: &SessionId) -> Option<String> {
-    let mut figures = [assembly.store().ok()?.figures_of(id).ok()?];
-    pricing::complete(assembly, &mut figures);
-    Some(usage_tables::conversation(&figures[0]))
+    let figures = pricing::figures(assembly, &assembly.store().ok()?, [id.clone()]);
+    Some(statistics::tables::conversation(figures.first()?, |rows| table(rows)))
 }
 
 /// The messages of the user that `/rewind` and `/fork` can go back to, with their numbers.

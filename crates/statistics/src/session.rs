@@ -1,9 +1,4 @@
-//! Usage of sessions: tokens and money by model, calls by tool and plugin, day by day. A fold over
-//! the logs, which are read anew each time.
-
-mod figures;
-
-pub use figures::{Figures, Spent, Used};
+//! The figures of a session, day by day.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +6,7 @@ use contract::event::{CallOutcome, Event, EventKind};
 use contract::id::{CallId, SessionId, Timestamp};
 use contract::message::Usage;
 
-use crate::error::Error;
-use crate::store::Store;
+use crate::figures::{Figures, Spent, Used};
 
 /// The figures of one session.
 #[derive(Clone, Debug)]
@@ -27,7 +21,7 @@ pub struct SessionFigures {
 
 /// A fold over the events of a session.
 #[derive(Default)]
-struct Fold {
+pub struct Fold {
     days: BTreeMap<String, Figures>,
     last_turn: Spent,
     /// When the session began; what is older was copied from another one.
@@ -40,7 +34,7 @@ struct Fold {
 
 impl Fold {
     /// Takes the next event into account.
-    fn add(&mut self, event: &Event) {
+    pub fn add(&mut self, event: &Event) {
         let conversation =
             event.within.as_ref().map(|within| within.call.to_string()).unwrap_or_default();
         match &event.kind {
@@ -80,6 +74,11 @@ impl Fold {
         }
     }
 
+    /// The figures of the session with this id.
+    pub fn finish(self, id: SessionId) -> SessionFigures {
+        SessionFigures { id, days: self.days, last_turn: self.last_turn }
+    }
+
     fn day(&mut self, event: &Event) -> &mut Figures {
         let day = event.at.0.strftime("%Y-%m-%d").to_string();
         self.days.entry(day).or_default()
@@ -111,21 +110,30 @@ impl SessionFigures {
     }
 }
 
-impl Store {
-    /// The figures of all sessions.
-    pub fn figures(&self) -> Result<Vec<SessionFigures>, Error> {
-        // A log that cannot be read is left out; `session list` shows it.
-        Ok(self.ids()?.iter().filter_map(|id| self.figures_of(id).ok()).collect())
-    }
-
-    /// The figures of one session.
-    pub fn figures_of(&self, id: &SessionId) -> Result<SessionFigures, Error> {
-        let mut fold = Fold::default();
-        self.each_event(id, |event| {
-            fold.add(&event);
-            Ok::<_, Error>(())
-        })?;
-        Ok(SessionFigures { id: id.clone(), days: fold.days, last_turn: fold.last_turn })
+/// Gives a cost to replies that came before their price was known. `cost` is asked for the usage of
+/// a `provider/model`.
+pub fn complete_costs(
+    sessions: &mut [SessionFigures],
+    mut cost: impl FnMut(&str, &Usage) -> Option<f64>,
+) {
+    let mut price = |name: &str, spent: &mut Spent| {
+        if spent.unpriced_replies > 0
+            && let Some(cost) = cost(name, &spent.unpriced)
+        {
+            spent.price(cost);
+        }
+    };
+    for session in sessions {
+        let mut models = session.total().models.into_keys();
+        // The figures of a turn do not name its model.
+        if let (Some(only), None) = (models.next(), models.next()) {
+            price(&only, &mut session.last_turn);
+        }
+        for figures in session.days.values_mut() {
+            for (name, spent) in &mut figures.models {
+                price(name, spent);
+            }
+        }
     }
 }
 

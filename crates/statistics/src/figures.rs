@@ -90,7 +90,7 @@ impl Figures {
 
 impl Spent {
     /// The usage of one reply.
-    pub(super) fn of(usage: &Usage) -> Self {
+    pub(crate) fn of(usage: &Usage) -> Self {
         // The cost of a local server is not known, either.
         let is_unpriced = usage.cost_usd.is_none();
         Self {
@@ -107,7 +107,7 @@ impl Spent {
     }
 
     /// Gives a price to the replies that had none.
-    pub fn price(&mut self, cost: f64) {
+    pub(crate) fn price(&mut self, cost: f64) {
         *self.cost_usd.get_or_insert(0.0) += cost;
         self.unpriced_replies = 0;
         self.unpriced = Usage::default();
@@ -132,7 +132,7 @@ impl Spent {
 
 impl Used {
     /// One run.
-    pub(super) fn once(
+    pub(crate) fn once(
         plugin: Option<String>,
         success: bool,
         duration_ms: u64,

@@ -3,19 +3,23 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use crate::figures::{Figures, Spent, Used};
+use crate::session::SessionFigures;
+use contract::id::Timestamp;
 use serde_json::{Value, json};
-use sessions::statistics::{SessionFigures, Spent, Used};
 
-use crate::output;
+/// Writes rows as a table with columns.
+pub type Table = fn(Vec<Vec<String>>) -> String;
 
+/// The kind of a table.
 #[derive(Clone, Copy)]
-pub(crate) enum Kind {
+pub enum Kind {
     Spent,
     Used,
 }
 
 impl Kind {
-    pub(crate) fn heading(self) -> Vec<String> {
+    pub fn heading(self) -> Vec<String> {
         let names = match self {
             Self::Spent => "|REPLIES|IN|CACHE READ|CACHE WRITE|OUT|REASONING|COST",
             Self::Used => "|PLUGIN|CALLS|FAILED|SECONDS|CHARACTERS|TOKENS|COST|EACH REQUEST",
@@ -24,20 +28,20 @@ impl Kind {
     }
 }
 
-pub(crate) struct Row {
-    pub(crate) cells: Vec<String>,
-    pub(crate) data: Value,
+pub struct Row {
+    pub cells: Vec<String>,
+    pub data: Value,
 }
 
-pub(crate) fn spent_rows(spent: &BTreeMap<String, Spent>) -> Vec<Row> {
+pub fn spent_rows(spent: &BTreeMap<String, Spent>) -> Vec<Row> {
     spent.iter().map(|(name, spent)| spent_row(name, spent)).collect()
 }
 
-pub(crate) fn spent_row(name: &str, spent: &Spent) -> Row {
+pub fn spent_row(name: &str, spent: &Spent) -> Row {
     Row { cells: spent_cells(name, spent), data: spent_data(name, spent) }
 }
 
-pub(crate) fn spent_cells(name: &str, spent: &Spent) -> Vec<String> {
+pub fn spent_cells(name: &str, spent: &Spent) -> Vec<String> {
     vec![
         name.to_owned(),
         spent.replies.to_string(),
@@ -51,7 +55,7 @@ pub(crate) fn spent_cells(name: &str, spent: &Spent) -> Vec<String> {
 }
 
 /// A cost in words: an unknown cost is never shown as zero.
-pub(crate) fn money(spent: &Spent) -> String {
+pub fn money(spent: &Spent) -> String {
     match (spent.cost_usd, spent.unpriced_replies) {
         (None, 0) => "-".to_owned(),
         (None, _) => "unknown".to_owned(),
@@ -60,7 +64,7 @@ pub(crate) fn money(spent: &Spent) -> String {
     }
 }
 
-pub(crate) fn spent_data(name: &str, spent: &Spent) -> Value {
+pub fn spent_data(name: &str, spent: &Spent) -> Value {
     let mut data = json!(spent);
     if let Some(fields) = data.as_object_mut() {
         fields.remove("unpriced");
@@ -73,7 +77,7 @@ pub(crate) fn spent_data(name: &str, spent: &Spent) -> Value {
 
 /// The cost of calls and tool descriptions. The price of one result is unknown, so the average
 /// token price is used.
-pub(crate) fn used_rows(
+pub fn used_rows(
     used: &BTreeMap<String, Used>,
     spent: &Spent,
     read: Option<&BTreeMap<String, usize>>,
@@ -110,7 +114,9 @@ pub(crate) fn used_rows(
     used.iter().map(row).collect()
 }
 
-pub(crate) fn conversation(session: &SessionFigures) -> String {
+/// The figures of a session, for a narrow terminal.
+pub fn conversation(session: &SessionFigures, table: Table) -> String {
+    let upright = |rows: &[Vec<String>]| upright(rows, table);
     let total = session.total();
     let heading = Kind::Spent.heading();
     let mut text = String::new();
@@ -141,9 +147,9 @@ pub(crate) fn conversation(session: &SessionFigures) -> String {
 
 /// A table with rows and columns swapped, for narrow terminals. If it is still too wide, each row
 /// is a table.
-pub(crate) fn upright(table: &[Vec<String>]) -> String {
+fn upright(rows: &[Vec<String>], table: Table) -> String {
     const NARROW: usize = 36;
-    let Some((heading, rows)) = table.split_first() else { return String::new() };
+    let Some((heading, rows)) = rows.split_first() else { return String::new() };
     let turned = |rows: &[Vec<String>]| -> Vec<Vec<String>> {
         let cell = |row: &Vec<String>, at: usize| row.get(at).cloned().unwrap_or_default();
         let line = |(at, name): (usize, &String)| {
@@ -151,10 +157,48 @@ pub(crate) fn upright(table: &[Vec<String>]) -> String {
         };
         heading.iter().enumerate().map(line).collect()
     };
-    let whole = output::table(turned(rows)).trim_start_matches('\n').to_owned();
+    let whole = table(turned(rows)).trim_start_matches('\n').to_owned();
     if whole.lines().all(|line| line.chars().count() <= NARROW) {
         return whole;
     }
-    let each = rows.iter().map(|row| output::table(turned(std::slice::from_ref(row))));
+    let each = rows.iter().map(|row| table(turned(std::slice::from_ref(row))));
     each.collect::<Vec<_>>().join("\n").trim_end().to_owned() + "\n"
+}
+
+/// The first of the last `days` days, today included.
+pub fn first_day(days: u32) -> String {
+    let hours = 24 * i64::from(days.saturating_sub(1));
+    let first = Timestamp::now().0.checked_sub(jiff::SignedDuration::from_hours(hours));
+    first.map_or_else(|_| String::new(), |first| first.strftime("%Y-%m-%d").to_string())
+}
+
+/// The usage of each session from a day on.
+pub fn by_session(sessions: &[SessionFigures], first: &str) -> Vec<Row> {
+    let row = |session: &SessionFigures| {
+        let spent = session.since(first).spent();
+        (spent.replies > 0).then(|| spent_row(session.id.as_str(), &spent))
+    };
+    sessions.iter().filter_map(row).collect()
+}
+
+/// The usage on each day, from one on.
+pub fn by_day(sessions: &[SessionFigures], first: &str) -> Vec<Row> {
+    let mut days: BTreeMap<String, Spent> = BTreeMap::new();
+    for session in sessions {
+        for (day, figures) in session.days.iter().filter(|(day, _)| day.as_str() >= first) {
+            days.entry(day.clone()).or_default().add(&figures.spent());
+        }
+    }
+    days.retain(|_, spent| spent.replies > 0);
+    spent_rows(&days)
+}
+
+/// Usage of plugins, with those that were never called.
+pub fn by_plugin(total: &Figures, read: &BTreeMap<String, usize>) -> Vec<Row> {
+    let mut plugins = total.plugins();
+    for name in read.keys() {
+        let unused = || Used { plugin: Some(name.clone()), ..Used::default() };
+        plugins.entry(name.clone()).or_insert_with(unused);
+    }
+    used_rows(&plugins, &total.spent(), Some(read))
 }
