@@ -9,6 +9,7 @@
 mod answers;
 pub mod attach;
 mod body;
+mod completion;
 mod credentials;
 mod fold;
 mod frames;
@@ -25,6 +26,7 @@ mod replay;
 mod reply;
 mod room;
 mod routes;
+mod service;
 mod session_routes;
 
 pub use credentials::Token;

@@ -23,6 +23,7 @@ use crate::guard::Door;
 use crate::host::{Failure, Host, Reachable};
 use crate::hub::Hub;
 use crate::routes::Server;
+use crate::service::Service;
 
 /// Connections at once, at most; a client that listens keeps one.
 const MAX_CONNECTIONS: usize = 512;
@@ -81,7 +82,7 @@ pub struct Options {
 }
 
 /// A socket whose file is removed in the end.
-struct Socket {
+pub(crate) struct Socket {
     path: PathBuf,
     listener: UnixListener,
 }
@@ -178,35 +179,56 @@ async fn served(
         }
     }
     let ticking = tokio::task::spawn_local(Rc::clone(&hub).tick());
-    let mut connections = JoinSet::new();
-    tokio::pin!(until);
-    loop {
-        let has_room = connections.len() < MAX_CONNECTIONS;
-        tokio::select! {
-            () = &mut until => break,
-            Some(_) = connections.join_next(), if !connections.is_empty() => {}
-            // A client that went away while it was accepted is not a reason to stop.
-            accepted = accept(tcp.as_ref()), if has_room => if let Ok((stream, peer)) = accepted {
-                let _ = stream.set_nodelay(true);
-                let _ = set_socket_send_buffer_size(&stream, SEND_BUFFER);
-                let serving = connection(&server, door.clone(), peer.to_string(), stream);
-                connections.spawn_local(serving);
-            },
-            stream = accept_local(unix.as_ref()), if has_room => {
-                let serving = connection(&server, door.clone(), "the socket".to_owned(), stream);
-                connections.spawn_local(serving);
-            }
-            // Programs that join are few, and a full house must not keep them out.
-            stream = accept_local(joining.as_ref()) => {
-                let serving = connection(&server, Door::Joining, "a program".to_owned(), stream);
-                connections.spawn_local(serving);
-            }
-        }
-    }
+    let listeners = Listeners { door, tcp, unix, joining };
+    let mut connections = listeners.serve(&server, until).await;
     ticking.abort();
     hub.close_all().await;
     connections.shutdown().await;
     Ok(())
+}
+
+/// The places where clients connect, and the door of the first two.
+pub(crate) struct Listeners {
+    pub(crate) door: Door,
+    pub(crate) tcp: Option<TcpListener>,
+    pub(crate) unix: Option<Socket>,
+    pub(crate) joining: Option<Socket>,
+}
+
+impl Listeners {
+    /// Serves clients until `until` is done. Returns the connections that are open then.
+    pub(crate) async fn serve(
+        &self,
+        server: &Rc<impl Service>,
+        until: impl Future<Output = ()>,
+    ) -> JoinSet<()> {
+        let Self { door, tcp, unix, joining } = self;
+        let mut connections = JoinSet::new();
+        tokio::pin!(until);
+        loop {
+            let has_room = connections.len() < MAX_CONNECTIONS;
+            tokio::select! {
+                () = &mut until => return connections,
+                Some(_) = connections.join_next(), if !connections.is_empty() => {}
+                // A client that went away while it was accepted is not a reason to stop.
+                accepted = accept(tcp.as_ref()), if has_room => if let Ok((stream, peer)) = accepted {
+                    let _ = stream.set_nodelay(true);
+                    let _ = set_socket_send_buffer_size(&stream, SEND_BUFFER);
+                    let serving = connection(server, door.clone(), peer.to_string(), stream);
+                    connections.spawn_local(serving);
+                },
+                stream = accept_local(unix.as_ref()), if has_room => {
+                    let serving = connection(server, door.clone(), "the socket".to_owned(), stream);
+                    connections.spawn_local(serving);
+                }
+                // Programs that join are few, and a full house must not keep them out.
+                stream = accept_local(joining.as_ref()) => {
+                    let serving = connection(server, Door::Joining, "a program".to_owned(), stream);
+                    connections.spawn_local(serving);
+                }
+            }
+        }
+    }
 }
 
 /// Opens a link in a browser. Other users see the arguments of programs, so it is in a private file.
@@ -259,7 +281,7 @@ fn remove_dead_sockets(directory: &Path) -> io::Result<()> {
 }
 
 fn connection(
-    server: &Rc<Server>,
+    server: &Rc<impl Service>,
     door: Door,
     peer: String,
     stream: impl AsyncRead + AsyncWrite + Unpin + 'static,

@@ -9,10 +9,10 @@ use contract::id::{Seq, SessionId, Timestamp};
 use contract::message::{Part, Reply as ModelReply, StopReason, Usage};
 use contract::policy::Mode;
 use http::{HeaderName, HeaderValue, StatusCode};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::body::Body;
+use crate::completion::{Message, Request, Shape, framed, usage_of};
 use crate::host::{Conversation, Failure, Opened, Wanted};
 use crate::hub::Hub;
 use crate::queue::{Queue, Weight};
@@ -20,49 +20,6 @@ use crate::reply::{self, Reply};
 
 /// Names the session in the reply.
 const SESSION: HeaderName = HeaderName::from_static("x-brynhild-session");
-
-#[derive(Deserialize)]
-pub(crate) struct Request {
-    model: Option<String>,
-    messages: Vec<Message>,
-    #[serde(default)]
-    stream: bool,
-    #[serde(default)]
-    stream_options: StreamOptions,
-}
-
-#[derive(Default, Deserialize)]
-struct StreamOptions {
-    #[serde(default)]
-    include_usage: bool,
-}
-
-#[derive(Deserialize)]
-struct Message {
-    role: String,
-    content: Option<Content>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Content {
-    Text(String),
-    Parts(Vec<Value>),
-}
-
-impl Message {
-    fn text(&self) -> String {
-        match &self.content {
-            None => String::new(),
-            Some(Content::Text(text)) => text.clone(),
-            Some(Content::Parts(parts)) => {
-                let texts: Vec<&str> =
-                    parts.iter().filter_map(|part| part["text"].as_str()).collect();
-                texts.join("\n")
-            }
-        }
-    }
-}
 
 /// The messages as a session: its system prompt, what was said before, and the prompt.
 fn session(messages: &[Message]) -> Result<(Option<String>, Vec<EventKind>, String), Failure> {
@@ -124,51 +81,12 @@ pub(crate) async fn complete(hub: &Rc<Hub>, request: Request) -> Result<Reply, F
     } else {
         let done = run(conversation, |_| true).await;
         let (reason, text, usage) = done?;
-        let message = json!({"role": "assistant", "content": text});
-        let choice = json!({"index": 0, "message": message, "finish_reason": reason});
-        let mut body = shape.json("chat.completion", &[choice]);
-        body["usage"] = usage_of(&usage);
-        reply::ok(&body)
+        reply::ok(&shape.whole(&text, reason, &usage))
     };
     if let Ok(id) = HeaderValue::from_str(id.as_str()) {
         reply.headers_mut().insert(SESSION, id);
     }
     Ok(reply)
-}
-
-struct Shape {
-    id: String,
-    model: String,
-    created: Timestamp,
-}
-
-impl Shape {
-    fn json(&self, object: &str, choices: &[Value]) -> Value {
-        json!({
-            "id": self.id,
-            "object": object,
-            "created": self.created.0.as_second(),
-            "model": self.model,
-            "choices": choices,
-        })
-    }
-
-    fn chunk(&self, delta: &Value, reason: Option<&str>) -> Bytes {
-        let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
-        framed(&self.json("chat.completion.chunk", &[choice]))
-    }
-}
-
-fn framed(value: &Value) -> Bytes {
-    format!("data: {value}\n\n").into()
-}
-
-fn usage_of(usage: &Usage) -> Value {
-    json!({
-        "prompt_tokens": usage.input_tokens,
-        "completion_tokens": usage.output_tokens,
-        "total_tokens": usage.total_tokens(),
-    })
 }
 
 /// Runs the turn. `tell` gets each piece of text, and returns false if nobody listens any more.

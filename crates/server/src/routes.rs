@@ -2,20 +2,18 @@
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use contract::id::{Seq, SessionId};
 use contract::policy::Mode;
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, StatusCode, header};
-use http_body_util::{BodyExt as _, Limited};
+use http::{HeaderValue, Method, StatusCode, header};
 use hyper::body::Incoming;
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use crate::body::Body;
+use crate::body::{Body, collected, read};
 use crate::credentials::{Client, Credentials, Scopes};
 use crate::guard::Door;
 use crate::host::{Failure, Wanted};
@@ -23,12 +21,11 @@ use crate::hub::Hub;
 use crate::queue::{Queue, Weight};
 use crate::replay::internal;
 use crate::reply::{self, Reply};
+use crate::service::Service;
 use crate::{attach, markdown, openai, page};
 
 /// The largest body.
 const MAX_BODY: usize = 8 << 20;
-/// Time for a body to arrive.
-const BODY_TIME: Duration = Duration::from_secs(30);
 /// Sessions in a list, if nothing is said.
 const LIST: usize = 50;
 /// Files that complete a word.
@@ -103,12 +100,6 @@ impl Ahead for std::str::Bytes<'_> {
     }
 }
 
-pub(crate) fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Failure> {
-    let body = if body.is_empty() { b"{}" } else { body.as_ref() };
-    serde_json::from_slice(body)
-        .map_err(|error| Failure::bad(format!("the body is wrong: {error}")))
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NewSession {
@@ -155,84 +146,6 @@ impl Server {
         let link = format!("{}/#{}", self.place, self.credentials.new_code()?);
         self.hub.host.offer_link(&link);
         Ok(link)
-    }
-
-    pub(crate) async fn answer(
-        self: &Rc<Self>,
-        request: Request<Incoming>,
-        door: &Door,
-        peer: &str,
-    ) -> Reply {
-        let (parts, body) = request.into_parts();
-        let line = format!("{} {} from {peer}", parts.method, parts.uri.path());
-        // A request with two lengths may hide another one, which is not to be read.
-        let mut closes = parts.headers.contains_key(header::TRANSFER_ENCODING);
-        let mut reply = match self.admitted(parts, body, door).await {
-            Ok(reply) => reply,
-            Err(refusal) => {
-                let status = refusal.status.as_u16();
-                if matches!(status, 401 | 403 | 408 | 413 | 415 | 421) {
-                    let line = contract::text::head(&line, 200);
-                    let line = contract::text::one_line(line);
-                    let why = &refusal.message;
-                    self.hub.host.refused(&format!("refused ({status}): {line}: {why}"));
-                }
-                // The rest of the body is not read.
-                closes |= status == 413 || status == 408;
-                reply::failure(&refusal)
-            }
-        };
-        if closes {
-            reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-        }
-        reply
-    }
-
-    async fn admitted(
-        self: &Rc<Self>,
-        parts: Parts,
-        body: Incoming,
-        door: &Door,
-    ) -> Result<Reply, Failure> {
-        door.check(&parts)?;
-        let path = parts.uri.path().to_owned();
-        if !path.starts_with("/v1/") {
-            if parts.method != Method::GET {
-                return Err(method_not_allowed());
-            }
-            let missing = || Failure::new(StatusCode::NOT_FOUND, format!("there is no {path}"));
-            return page::find(&path).ok_or_else(missing);
-        }
-        if path == "/v1/health" && parts.method == Method::GET {
-            return Ok(reply::ok(
-                &json!({"version": self.version, "schema": contract::log::FORMAT}),
-            ));
-        }
-        let is_login = path == "/v1/login" && parts.method == Method::POST;
-        let client = match door {
-            Door::Unix => {
-                let name = "socket".to_owned();
-                Some(Client { name, scopes: Scopes::ApproveAlways })
-            }
-            Door::Tcp { .. } => self.credentials.client(&parts.headers),
-            Door::Joining => self.credentials.client(&parts.headers).map(|client| {
-                // Another server says who its client is.
-                let name = parts.headers.get(attach::CLIENT).and_then(|it| it.to_str().ok());
-                Client { name: name.map_or(client.name, str::to_owned), ..client }
-            }),
-        };
-        if client.is_none() && !is_login {
-            let failure =
-                Failure::new(StatusCode::UNAUTHORIZED, "credentials are missing or wrong");
-            return Err(
-                failure.hint("open the link that `brynhild serve` printed, or send a token")
-            );
-        }
-        let body = collected(&parts, body).await?;
-        match client {
-            Some(client) if !is_login => self.route(&parts, &body, client).await,
-            _ => self.log_in(&body),
-        }
     }
 
     fn log_in(&self, body: &Bytes) -> Result<Reply, Failure> {
@@ -389,27 +302,59 @@ impl Server {
     }
 }
 
-pub(crate) fn method_not_allowed() -> Failure {
-    Failure::new(StatusCode::METHOD_NOT_ALLOWED, "this path does not have this method")
+impl Service for Server {
+    async fn admit(
+        self: &Rc<Self>,
+        parts: &Parts,
+        body: Incoming,
+        door: &Door,
+    ) -> Result<Reply, Failure> {
+        door.check(parts)?;
+        let path = parts.uri.path().to_owned();
+        if !path.starts_with("/v1/") {
+            if parts.method != Method::GET {
+                return Err(method_not_allowed());
+            }
+            let missing = || Failure::new(StatusCode::NOT_FOUND, format!("there is no {path}"));
+            return page::find(&path).ok_or_else(missing);
+        }
+        if path == "/v1/health" && parts.method == Method::GET {
+            return Ok(reply::ok(
+                &json!({"version": self.version, "schema": contract::log::FORMAT}),
+            ));
+        }
+        let is_login = path == "/v1/login" && parts.method == Method::POST;
+        let client = match door {
+            Door::Unix => {
+                let name = "socket".to_owned();
+                Some(Client { name, scopes: Scopes::ApproveAlways })
+            }
+            Door::Tcp { .. } => self.credentials.client(&parts.headers),
+            Door::Joining => self.credentials.client(&parts.headers).map(|client| {
+                // Another server says who its client is.
+                let name = parts.headers.get(attach::CLIENT).and_then(|it| it.to_str().ok());
+                Client { name: name.map_or(client.name, str::to_owned), ..client }
+            }),
+        };
+        if client.is_none() && !is_login {
+            let failure =
+                Failure::new(StatusCode::UNAUTHORIZED, "credentials are missing or wrong");
+            return Err(
+                failure.hint("open the link that `brynhild serve` printed, or send a token")
+            );
+        }
+        let body = collected(parts, body, MAX_BODY).await?;
+        match client {
+            Some(client) if !is_login => self.route(parts, &body, client).await,
+            _ => self.log_in(&body),
+        }
+    }
+
+    fn report(&self, text: &str) {
+        self.hub.host.refused(text);
+    }
 }
 
-/// Reads the body of a request that has one.
-async fn collected(parts: &Parts, body: Incoming) -> Result<Bytes, Failure> {
-    if !matches!(parts.method, Method::POST | Method::PATCH) {
-        return Ok(Bytes::new());
-    }
-    let too_large = || {
-        let what = format!("a body has at most {MAX_BODY} bytes");
-        Failure::new(StatusCode::PAYLOAD_TOO_LARGE, what)
-    };
-    let length = parts.headers.get(header::CONTENT_LENGTH).and_then(|it| it.to_str().ok());
-    if length.and_then(|it| it.parse::<u64>().ok()).is_some_and(|it| it > MAX_BODY as u64) {
-        return Err(too_large());
-    }
-    match tokio::time::timeout(BODY_TIME, Limited::new(body, MAX_BODY).collect()).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(too_large()),
-        Ok(Err(_)) => Err(Failure::bad("the body broke off")),
-        Err(_) => Err(Failure::new(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time")),
-    }
+pub(crate) fn method_not_allowed() -> Failure {
+    Failure::new(StatusCode::METHOD_NOT_ALLOWED, "this path does not have this method")
 }

@@ -12,13 +12,13 @@ use http::{HeaderMap, StatusCode, header};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::body::Body;
+use crate::body::{Body, read};
 use crate::credentials::{Client, Scopes};
 use crate::host::{Expansion, Failure};
 use crate::queue::{Queue, Weight};
 use crate::reply::{self, Reply};
 use crate::room::Room;
-use crate::routes::{Query, RETRY, Server, method_not_allowed, need, read, scope_of_mode};
+use crate::routes::{Query, RETRY, Server, method_not_allowed, need, scope_of_mode};
 use crate::{answers, attach, frames, replay};
 
 /// Events in a page, if nothing is said.
