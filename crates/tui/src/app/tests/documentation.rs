@@ -1,6 +1,6 @@
 //! The screens in the documentation are those that are drawn.
 
-use super::conversation::{facts_of_a_project, turn};
+use super::conversation::turn;
 use super::*;
 use crate::host::Item;
 use crate::layers::Deed;
@@ -34,13 +34,6 @@ fn stage(width: u16, height: u16) -> Stage {
     };
     stage.answer(Answer::Facts(facts));
     stage
-}
-
-#[test]
-fn first_screen_matches_the_documentation() {
-    let mut stage = Stage::with(Settings { version: "0.1.0", ..Settings::default() }, 78, 18);
-    stage.answer(Answer::Facts(facts_of_a_project()));
-    documented(TERMINAL, &stage.screen());
 }
 
 #[test]
