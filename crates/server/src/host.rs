@@ -11,7 +11,7 @@ use contract::policy::Mode;
 use http::StatusCode;
 use serde::Serialize;
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 /// A problem, for the client.
 #[derive(Clone, Debug)]
@@ -140,6 +140,9 @@ pub struct Wanted {
     /// The events so far of a session that is not stored.
     pub unsaved: Option<Vec<Event>>,
 }
+
+/// A session of this program that the server is to open, and the place for the result.
+pub type Opening = (Wanted, oneshot::Sender<Result<(), Failure>>);
 
 /// An open session.
 pub struct Opened {

@@ -10,10 +10,11 @@ use contract::event::{EventKind, Input};
 use contract::id::{SessionId, Timestamp};
 use http::StatusCode;
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 
 use crate::fold::Fold;
 use crate::frames;
-use crate::host::{Failure, Holder, Host, Listed, Reachable, Wanted};
+use crate::host::{Failure, Holder, Host, Listed, Opening, Reachable, Wanted};
 use crate::queue::{Queue, Weight};
 use crate::replay;
 use crate::room::Room;
@@ -171,6 +172,25 @@ impl Hub {
         let room = self.live(&id).ok_or_else(|| Failure::no_session(id.as_str()))?;
         self.tell(room.summary());
         Ok(room)
+    }
+
+    /// Opens the sessions that the program around the server hands over.
+    pub(crate) async fn take_over(self: Rc<Self>, openings: Option<mpsc::Receiver<Opening>>) {
+        let Some(mut openings) = openings else { return };
+        while let Some((wanted, opened)) = openings.recv().await {
+            // A program that does not wait any more needs no result.
+            let _ = opened.send(self.open_as(wanted).await);
+        }
+    }
+
+    /// Opens a session as it is wanted, if it is not open.
+    async fn open_as(self: &Rc<Self>, wanted: Wanted) -> Result<(), Failure> {
+        let Some(id) = wanted.session.clone().filter(|id| self.host.exists(id)) else {
+            return self.create(wanted).await.map(drop);
+        };
+        let room = self.room(&id).await?;
+        let _opening = room.opening.lock().await;
+        if room.is_live() { Ok(()) } else { self.start(&room, wanted).await }
     }
 
     /// Opens a session again with another model.

@@ -28,6 +28,7 @@ mod room;
 mod routes;
 mod service;
 mod session_routes;
+pub mod share;
 
 pub use credentials::Token;
 pub use listen::{Address, Options, serve};

@@ -16,11 +16,12 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use rustix::net::sockopt::set_socket_send_buffer_size;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio::sync::mpsc;
 use tokio::task::{JoinSet, LocalSet};
 
 use crate::credentials::{self, Credentials, Scopes, Token};
 use crate::guard::Door;
-use crate::host::{Failure, Host, Reachable};
+use crate::host::{Failure, Host, Opening, Reachable};
 use crate::hub::Hub;
 use crate::routes::Server;
 use crate::service::Service;
@@ -78,6 +79,8 @@ pub struct Options {
     pub opens_page: bool,
     /// Time that a question waits if no client is connected.
     pub question_limit: Duration,
+    /// Sessions that the program around the server hands over.
+    pub openings: Option<mpsc::Receiver<Opening>>,
     pub version: &'static str,
 }
 
@@ -179,9 +182,11 @@ async fn served(
         }
     }
     let ticking = tokio::task::spawn_local(Rc::clone(&hub).tick());
+    let opening = tokio::task::spawn_local(Rc::clone(&hub).take_over(options.openings));
     let listeners = Listeners { door, tcp, unix, joining };
     let mut connections = listeners.serve(&server, until).await;
     ticking.abort();
+    opening.abort();
     hub.close_all().await;
     connections.shutdown().await;
     Ok(())

@@ -327,8 +327,20 @@ pub enum Leave {
     Session(String),
     /// A session begins.
     Fresh,
+    /// A server opens the session, at an address.
+    Serve(Option<String>),
     /// The conversation has ended by itself.
     Ended,
+}
+
+impl Leave {
+    /// Returns true if the program shows a conversation afterwards.
+    pub fn goes_on(&self) -> bool {
+        match self {
+            Self::Model { .. } | Self::Session(_) | Self::Fresh | Self::Serve(_) => true,
+            Self::Quit | Self::Stopped(_) | Self::Ended => false,
+        }
+    }
 }
 
 /// The signal that stopped the program.

@@ -55,6 +55,7 @@ pub const BUILTIN: &[Builtin] = &[
     own("fork", "[message]", "Continue in a copy of this session"),
     own("rename", "TITLE", "Give this session a title"),
     own("resume", "[id]", "Switch to another session; without an ID, list them"),
+    own("serve", "[address]", "Share this session with browsers and programs"),
     own("copy", "", "Copy the last reply"),
     own("export", "[file]", "Export the conversation as Markdown"),
     own("quit", "", "End"),
@@ -120,6 +121,8 @@ pub enum Control {
         detail: Detail,
     },
     Rename(String),
+    /// Share the session over HTTP, at an address.
+    Serve(Option<String>),
     Copy,
     Export(Option<PathBuf>),
     Quit,
@@ -156,6 +159,7 @@ impl Control {
             }
             Self::Changes { .. } => ("changes", "`brynhild session changes` shows them"),
             Self::Rename(_) => ("rename", "`brynhild session title ID TITLE` gives a title"),
+            Self::Serve(_) => ("serve", "`brynhild serve` offers all sessions"),
             Self::Copy => ("copy", "a single prompt prints its reply"),
             Self::Export(_) => ("export", "`brynhild session export ID` writes a session"),
             Self::Quit => ("quit", "a single prompt ends by itself"),
@@ -192,6 +196,7 @@ pub fn control(name: &str, rest: &str) -> Option<Result<Control, Misuse>> {
         ("effort", Some("next")) => Ok(Control::Effort(None)),
         ("effort", Some(word)) => effort(word).map(|level| Control::Effort(Some(level))),
         ("theme", _) => Ok(Control::Theme(owned())),
+        ("serve", _) => Ok(Control::Serve(owned())),
         ("copy", _) => Ok(Control::Copy),
         ("rename", Some(title)) => Ok(Control::Rename(title.to_owned())),
         ("rename", None) => Err(Misuse::new("no title was given").hint("`/rename TITLE`")),

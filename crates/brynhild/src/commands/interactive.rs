@@ -9,7 +9,11 @@ use ::trust::review::{Review, TITLE};
 use ::trust::store::Decision;
 use args::{ChatArgs, Global, OutputFormat};
 use contract::event::{Event, Level};
+use contract::id::SessionId;
+use contract::policy::Mode;
 use line_ui::tee::BackgroundLog;
+use server::host::Wanted;
+use server::share::Sharing;
 use tui::host::{Leave, Request, Stop};
 use tui::keymap::Action;
 use tui::message::Effect;
@@ -18,7 +22,7 @@ use tui::theme::{Theme, background_of_variable};
 use tui::{App, Link, Screen, ScreenOptions, Settings};
 
 use super::chat::{self, OpenConversation};
-use super::{repl, trust};
+use super::{repl, serve, trust};
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
@@ -63,7 +67,13 @@ pub(crate) async fn run(mut assembly: Assembly, words: Option<String>) -> Outcom
     if let Some(words) = words {
         app.say(words);
     }
-    let (exit, saved) = talk(assembly, (&mut app, &mut screen), &inquiries, opening).await?;
+    let mut sharing = None;
+    let talked = talk(assembly, (&mut app, &mut screen), (&inquiries, &mut sharing), opening).await;
+    if let Some(sharing) = sharing {
+        screen.pause();
+        sharing.end().await;
+    }
+    let (exit, saved) = talked?;
     screen.pause();
     let is_stuck = screen.is_behind();
     drop(screen);
@@ -106,12 +116,12 @@ async fn settled(
 async fn talk(
     assembly: Assembly,
     (app, screen): (&mut App, &mut Screen),
-    inquiries: &Inquiries,
+    (inquiries, sharing): (&Inquiries, &mut Option<Sharing<Problem>>),
     mut opening: Option<Action>,
 ) -> Result<(Exit, Option<String>), Problem> {
     let mut assembly = Arc::new(assembly);
     let order = RequestOrder::default();
-    let mut before: Option<Global> = None;
+    let (mut before, mut notice): (Option<Global>, _) = (None, None);
     let mut first = app.greetings();
     first.push(Effect::Ask(Request::Commands));
     loop {
@@ -137,8 +147,9 @@ async fn talk(
             (Err(problem), None) => return Err(problem),
         };
         let effects = opening.take().map(|action| app.perform(action)).unwrap_or_default();
-        let Departure { leave, session } =
-            show(&assembly, opened, (app, screen), (inquiries, &order), effects).await?;
+        let first = (effects, notice.take());
+        let Departure { leave, session, id, mode } =
+            show(&assembly, opened, (app, screen), (inquiries, &order), first).await?;
         if let Some(exit) = exit_of(&leave) {
             return Ok((exit, session));
         }
@@ -152,6 +163,18 @@ async fn talk(
             }
             Leave::Session(id) => repl::go_on_with(assembly, Some(id)),
             Leave::Fresh => repl::start_new(assembly),
+            Leave::Serve(address) => match share(assembly, sharing, address, (&id, mode)).await {
+                Ok(shared) => {
+                    notice = Some(shared);
+                    assembly.session_mode = Some(mode);
+                    repl::go_on_with(assembly, Some(id.to_string()));
+                }
+                Err(problem) => {
+                    let (text, hint) = (problem.message(), problem.hint);
+                    notice = Some(Notice { level: Level::Error, text, hint });
+                    repl::go_on_with(assembly, session);
+                }
+            },
             Leave::Quit | Leave::Stopped(_) | Leave::Ended => {}
         }
         app.reset();
@@ -166,8 +189,34 @@ fn exit_of(leave: &Leave) -> Option<Exit> {
         Leave::Stopped(Stop::Quit) => Some(Exit::Quit),
         Leave::Stopped(Stop::Terminated) => Some(Exit::Terminated),
         Leave::Stopped(Stop::HungUp) => Some(Exit::HungUp),
-        Leave::Model { .. } | Leave::Session(_) | Leave::Fresh => None,
+        Leave::Model { .. } | Leave::Session(_) | Leave::Fresh | Leave::Serve(_) => None,
     }
+}
+
+/// A message for the beginning of a conversation.
+struct Notice {
+    level: Level,
+    text: String,
+    hint: Option<String>,
+}
+
+/// Has the server of this program open a session, in a mode. Starts the server if there is none.
+async fn share(
+    assembly: &Assembly,
+    sharing: &mut Option<Sharing<Problem>>,
+    address: Option<String>,
+    (id, mode): (&SessionId, Mode),
+) -> Result<Notice, Problem> {
+    let sharing = match sharing {
+        Some(sharing) => sharing,
+        None => sharing.insert(serve::share(&assembly.global, address).await?),
+    };
+    let cwd = assembly.place().to_owned();
+    let wanted = Wanted { session: Some(id.clone()), cwd, mode: Some(mode), ..Wanted::default() };
+    sharing.open(wanted).await.map_err(serve::misused)?;
+    let text = format!("This session is served at {}", sharing.place);
+    let hint = format!("a browser logs in with {}", sharing.link());
+    Ok(Notice { level: Level::Info, text, hint: Some(hint) })
 }
 
 /// A conversation with its history, and the files that are watched for it.
@@ -191,7 +240,10 @@ pub(super) async fn open(
 
 struct Departure {
     leave: Leave,
+    /// The session that can be continued, if anything happened in it.
     session: Option<String>,
+    id: SessionId,
+    mode: Mode,
 }
 
 /// Shows a conversation until it is left, and closes it.
@@ -200,12 +252,15 @@ async fn show(
     (opened, (watch, before)): Opened,
     (app, screen): (&mut App, &mut Screen),
     (inquiries, order): (&Inquiries, &RequestOrder),
-    effects: Vec<Effect>,
+    (effects, notice): (Vec<Effect>, Option<Notice>),
 ) -> Result<Departure, Problem> {
     let OpenConversation {
         answering, mut conversation, background, snapshots, id, storage, ..
     } = opened;
     app.replay(&before);
+    if let Some(Notice { level, text, hint }) = notice {
+        app.tell(level, &text, hint.as_deref());
+    }
     let mut first = app.connect(&answering.model, assembly.mode());
     first.extend(app.greetings());
     first.extend([Request::Facts, Request::Commands].map(Effect::Ask));
@@ -234,7 +289,7 @@ async fn show(
     let link = Link { events: &mut conversation.events, inputs: &conversation.inputs };
     let leave = tui::run(app, screen, &host, Some(link), first).await;
     inquiries.give_up();
-    if !matches!(leave, Ok(Leave::Model { .. } | Leave::Session(_) | Leave::Fresh)) {
+    if !leave.as_ref().is_ok_and(Leave::goes_on) {
         screen.pause();
     }
     for event in conversation.finish().await {
@@ -244,8 +299,10 @@ async fn show(
         log.close().await;
     }
     requests.background.close().await;
-    let is_kept = storage == SessionStorage::Saved && requests.state().has_begun;
-    Ok(Departure { leave: leave?, session: is_kept.then(|| requests.id.to_string()) })
+    let TurnState { mode, has_begun, .. } = requests.state().clone();
+    let is_kept = storage != SessionStorage::Unsaved && has_begun;
+    let (leave, id) = (leave?, requests.id.clone());
+    Ok(Departure { leave, session: is_kept.then(|| id.to_string()), id, mode })
 }
 
 fn screen_options(run: &RunContext, settings: &Settings) -> ScreenOptions {

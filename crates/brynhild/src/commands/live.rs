@@ -23,8 +23,8 @@ use crate::frontends::tui::{self, Requests, TurnState};
 use crate::output;
 
 /// Commands that only a terminal can carry out.
-const OF_TERMINALS: [&str; 8] =
-    ["theme", "copy", "quit", "resume", "new", "rewind", "fork", "login"];
+const OF_TERMINALS: [&str; 9] =
+    ["theme", "copy", "quit", "resume", "new", "rewind", "fork", "login", "serve"];
 
 /// The assembly of a session in its directory.
 pub(super) fn assembly(

@@ -437,6 +437,9 @@ impl Talk<'_> {
                 return Err(screen_only("theme", "lines have the terminal's own colors"));
             }
             Control::Copy => return Err(screen_only("copy", "select text with the terminal")),
+            Control::Serve(_) => {
+                return Err(screen_only("serve", "`brynhild serve` offers all sessions"));
+            }
             Control::Rename(title) => {
                 session.saved_id()?;
                 self.show(&format!("The title is now {title}."))?;

@@ -1,14 +1,16 @@
 //! `serve`: browsers and programs hold conversations over HTTP.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ::server::host::{
     Command, Commands, Conversation, Expansion, Failure, Holder, Host, Listed, Logs, Opened,
     Reachable, Take, Wanted,
 };
+use ::server::share::{Shared, Sharing};
 use ::server::{Address, Options, Token};
 use ::tui::host::Item;
 use args::{Global, ServeArgs};
@@ -21,7 +23,7 @@ use sessions::error::Error;
 use sessions::export::{Export, Thinking};
 use sessions::store::Store;
 use sessions::summary::Summary;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use super::live::{self, Live, Talk};
 use crate::assemble::run_context::RunContext;
@@ -39,11 +41,10 @@ pub(super) async fn run(global: Global, args: ServeArgs) -> Outcome {
     let run = RunContext::without_project(global.clone())?;
     let options = options(&run, &args)?;
     let store = run.store()?;
-    let host = Rc::new(ServerHost { global, run, store });
+    let host = Rc::new(ServerHost { global, run, store, link: None });
     let mut signals = Signals::new()?;
-    let (stop, mut exit) = (tokio::sync::Notify::new(), Exit::Done);
+    let (stop, mut exit) = (Notify::new(), Exit::Done);
     let listen = args.listen;
-    let cannot = |error| Problem::misuse(format!("cannot listen at {listen}: {error}"));
     let serving = ::server::serve(host, options, stop.notified(), |place, _| {
         output::hint(&format!("serving at {place}; ctrl-c ends it"));
     });
@@ -56,8 +57,33 @@ pub(super) async fn run(global: Global, args: ServeArgs) -> Outcome {
             serving.await
         }
     };
-    served.map_err(cannot)?;
+    served.map_err(|error| cannot_listen(&listen, &error))?;
     Ok(exit)
+}
+
+fn cannot_listen(address: &str, error: &io::Error) -> Problem {
+    Problem::misuse(format!("cannot listen at {address}: {error}"))
+}
+
+/// Starts a server that opens the sessions which this program shares.
+pub(super) async fn share(
+    global: &Global,
+    address: Option<String>,
+) -> Result<Sharing<Problem>, Problem> {
+    let global = global.clone();
+    let serving = move |shared: Shared| {
+        super::asynchronously(async move {
+            let run = RunContext::without_project(global.clone())?;
+            let args = ServeArgs::at(address);
+            let (options, store) = (options(&run, &args)?, run.store()?);
+            let link = Some(Arc::clone(&shared.link));
+            let host = Rc::new(ServerHost { global, run, store, link });
+            let served = shared.serve(host, options).await;
+            served.map_err(|error| cannot_listen(&args.listen, &error))
+        })
+    };
+    let started = Sharing::start(serving).await;
+    started.map_err(|problem| problem.hint("`/serve 127.0.0.1:0` chooses a free port"))
 }
 
 fn options(run: &RunContext, args: &ServeArgs) -> Result<Options, Problem> {
@@ -80,11 +106,12 @@ fn options(run: &RunContext, args: &ServeArgs) -> Result<Options, Problem> {
         projects,
         opens_page: args.open,
         question_limit: Duration::from_secs(args.question_timeout),
+        openings: None,
         version: env!("CARGO_PKG_VERSION"),
     })
 }
 
-fn misused(failure: Failure) -> Problem {
+pub(super) fn misused(failure: Failure) -> Problem {
     Problem { hint: failure.hint, ..Problem::misuse(failure.message) }
 }
 
@@ -92,6 +119,8 @@ pub(super) struct ServerHost {
     global: Global,
     run: RunContext,
     store: Store,
+    /// Takes the first link, if a terminal shows it.
+    link: Option<Arc<OnceLock<String>>>,
 }
 
 fn refused(problem: impl Into<Problem>) -> Failure {
@@ -226,8 +255,17 @@ impl Host for ServerHost {
     }
 
     fn offer_link(&self, url: &str) {
-        // A closed output needs no link.
-        let _ = output::line(url);
+        match &self.link {
+            None => {
+                // A closed output needs no link.
+                let _ = output::line(url);
+            }
+            Some(first) => {
+                if let Err(next) = first.set(url.to_owned()) {
+                    output::note(&format!("A browser logged in. The link for the next: {next}"));
+                }
+            }
+        }
     }
 
     fn open_page(&self, page: &Path) {

@@ -363,6 +363,10 @@ impl Requests {
                 Answer::Several(answers)
             }
             Control::Copy => Answer::Start(Action::Copy),
+            Control::Serve(address) => {
+                self.can_be_served()?;
+                Answer::Leave(Leave::Serve(address))
+            }
             Control::Rename(title) => {
                 self.saved_id()?;
                 let text = format!("The title is now {title}.");
@@ -461,6 +465,19 @@ impl Requests {
             return Err(Problem::misuse(what).hint("restart with the model you want"));
         }
         Ok(())
+    }
+
+    /// Refuses to share a conversation that a server cannot open.
+    fn can_be_served(&self) -> Result<(), Problem> {
+        if self.assembly.role.is_some() {
+            return Err(Problem::misuse("a session of a server plays no role"));
+        }
+        match self.storage {
+            SessionStorage::Saved => Ok(()),
+            SessionStorage::Joined => Err(Problem::misuse("a server has this session already")),
+            SessionStorage::Unsaved => Err(Problem::misuse("a server keeps its sessions")
+                .hint("restart with `session.auto_save: true`")),
+        }
     }
 
     async fn facts(&self) -> Facts {

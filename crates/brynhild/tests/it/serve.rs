@@ -5,6 +5,7 @@ mod clients;
 mod joining;
 mod limits;
 mod questions;
+mod sharing;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -39,7 +40,7 @@ impl Answer {
         let text = String::from_utf8_lossy(&bytes);
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
-        Self { status, head: head.to_lowercase(), body: body.to_owned() }
+        Self { status, head: head.to_owned(), body: body.to_owned() }
     }
 
     fn json(&self) -> Value {

@@ -257,8 +257,7 @@ impl App {
 
     /// Leaves the conversation for something else; asks before where that stops the model.
     pub(super) fn leave(&mut self, leave: Leave, effects: &mut Vec<Effect>) {
-        let goes_on = matches!(leave, Leave::Model { .. } | Leave::Session(_) | Leave::Fresh);
-        if goes_on && self.status.is_busy() {
+        if leave.goes_on() && self.status.is_busy() {
             self.layers.push(Box::new(Leaving::ask(leave, self.now)));
         } else {
             self.depart(leave, effects);

@@ -149,7 +149,7 @@ fn code_of_a_link_logs_one_browser_in() {
     let cookie = answer.head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
     let name = format!("brynhild-{}=", server.port);
     assert!(cookie.starts_with(&name), "{cookie}");
-    assert!(cookie.contains("httponly; samesite=strict; path=/"), "{cookie}");
+    assert!(cookie.contains("HttpOnly; SameSite=Strict; Path=/"), "{cookie}");
     assert_eq!(log_in(&server.code).status, 401);
     // Another link waits for the next browser.
     assert!(server.running.line(1).contains("/#"));
