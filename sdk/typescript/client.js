@@ -178,9 +178,10 @@ export class Brynhild {
     const startedWith = { schema, tools: [...this.#tools.values()] };
     if (this.#transport && (this.#isBusy() || !isDeepStrictEqual(this.#startedWith, startedWith))) await this.close();
     if (!this.#transport) await this.#connect(startedWith);
-    const position = await this.#transport.begin(message);
+    const reply = await this.#transport.begin(message);
     const prompt = message.input === "prompt" ? message.text : null;
-    this.#turn = new Turn(schema !== null, prompt, position, this.#turn);
+    this.#turn = new Turn(schema !== null, prompt, reply, this.#turn);
+    this.#turn.result.session = this.#session ?? "";
     return this.#turn;
   }
 

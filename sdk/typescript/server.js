@@ -211,8 +211,9 @@ class ServerTransport {
       // The server takes a prompt with the same ID once.
       const named = message.input === "prompt" ? { ...message, id: randomUUID() } : message;
       const reply = await this.#queue(named);
-      stream.start(reply.seq);
-      return reply.seq;
+      if (reply.turn === false) stream.close();
+      else stream.start(reply.seq);
+      return reply;
     } catch (error) {
       stream.close();
       throw error;

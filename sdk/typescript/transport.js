@@ -135,10 +135,10 @@ export class ProcessTransport {
     return this.#child.pid;
   }
 
-  /** Sends the input that begins a turn. Returns the position before it; 0 if it is not known. */
+  /** Sends the input that begins a turn. Returns the reply, with the position before it or 0 as `seq`. */
   async begin(message) {
     this.send(message);
-    return 0;
+    return { seq: 0 };
   }
 
   /** Queues an input. Never blocks; a lost connection shows in `receive`. */

@@ -35,12 +35,15 @@ export class Turn {
   #sent;
   #seq;
 
-  constructor(hasSchema, prompt, position, previous) {
+  constructor(hasSchema, prompt, reply, previous) {
+    // A command may only show something, and begin no turn.
+    this.isFinished = reply.turn === false;
+    if (this.isFinished) Object.assign(this.result, { outcome: "answered", text: reply.text ?? "" });
     this.#hasSchema = hasSchema;
     this.#isStarted = prompt === null;
     this.#isCommand = prompt !== null && prompt.startsWith("/");
     this.#sent = previous ? previous.#sent : new Map();
-    this.#seq = position || (previous ? previous.#seq : 0);
+    this.#seq = reply.seq || (previous ? previous.#seq : 0);
   }
 
   /** Notes that the turn was interrupted. */

@@ -27,8 +27,8 @@ pub(crate) struct Room {
     /// Held while the session is opened or closed.
     pub(crate) opening: Mutex<()>,
     clients: RefCell<Vec<Queue>>,
-    /// The prompts that clients named, with the position at which each was sent.
-    pub(crate) prompts: RefCell<HashMap<String, Seq>>,
+    /// The prompts that clients named, with the reply to each.
+    pub(crate) prompts: RefCell<HashMap<String, Value>>,
     /// Answers to questions whose turn is over, for the same call if the model makes it again.
     pub(crate) grants: RefCell<Vec<Grant>>,
     /// The last time that a client or the model did something.

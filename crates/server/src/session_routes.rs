@@ -201,17 +201,23 @@ impl Server {
             Input::Interrupt | Input::End => self.hub.room(id).await?,
             _ => self.hub.open(id).await?,
         };
-        let accepted = |seq: Seq| Ok(reply::json(StatusCode::ACCEPTED, &json!({"seq": seq})));
+        let mut accepted = json!({"seq": room.seq()});
         match input {
             Input::Prompt { text } => {
-                if let Some(name) = name {
-                    let before = room.prompts.borrow().get(&name).copied();
-                    if let Some(seq) = before {
-                        return accepted(seq);
+                if let Some(name) = &name {
+                    let before = room.prompts.borrow().get(name).cloned();
+                    if let Some(before) = before {
+                        return Ok(reply::json(StatusCode::ACCEPTED, &before));
                     }
-                    room.prompts.borrow_mut().insert(name, room.seq());
+                    room.prompts.borrow_mut().insert(name.clone(), accepted.clone());
                 }
-                self.prompt(&room, text).await?;
+                if let Some(shown) = self.prompt(&room, text).await? {
+                    accepted = json!({"seq": room.seq(), "turn": false, "text": shown});
+                }
+                if let Some(name) = name {
+                    room.prompts.borrow_mut().insert(name, accepted.clone());
+                }
+                return Ok(reply::json(StatusCode::ACCEPTED, &accepted));
             }
             Input::Answer { call, answer, .. } => {
                 if let Some(reply) = answers::give(&room, client, call, answer).await? {
@@ -223,10 +229,11 @@ impl Server {
             Input::Interrupt if !room.is_live() => {}
             input => room.input(input).await?,
         }
-        accepted(room.seq())
+        Ok(reply::json(StatusCode::ACCEPTED, &json!({"seq": room.seq()})))
     }
 
-    async fn prompt(&self, room: &Rc<Room>, text: String) -> Result<(), Failure> {
+    /// Sends typed text. Returns text for the user if it begins no turn.
+    async fn prompt(&self, room: &Rc<Room>, text: String) -> Result<Option<String>, Failure> {
         let live = room.live.borrow().as_ref().map(|it| (Rc::clone(&it.commands), it.mode));
         let Some((commands, mode)) = live else {
             return Err(Failure::conflict("the session is not open any more"));
@@ -237,18 +244,24 @@ impl Server {
             Expansion::Work(Box::new(Input::Prompt { text }))
         };
         match expansion {
-            Expansion::Work(input) => room.input(*input).await,
+            Expansion::Work(input) => {
+                let begins_turn = matches!(*input, Input::Prompt { .. });
+                room.input(*input).await?;
+                Ok((!begins_turn).then(String::new))
+            }
             Expansion::Show { text, inputs } => {
                 for input in inputs {
                     room.input(input).await?;
                 }
-                room.tell(Level::Info, text, None);
-                Ok(())
+                room.tell(Level::Info, text.clone(), None);
+                Ok(Some(text))
             }
             // Modes and models are changed where their scopes are checked.
             Expansion::Mode(_) => Err(Failure::bad("a mode is an input of its own")
                 .hint(r#"send `{"input": "mode", "mode": …}`"#)),
-            Expansion::Model(model) => self.hub.switch(room, model).await,
+            Expansion::Model(model) => {
+                self.hub.switch(room, model).await.map(|()| Some(String::new()))
+            }
         }
     }
 

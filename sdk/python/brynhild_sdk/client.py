@@ -145,9 +145,10 @@ class Client:
             if self._transport is None:
                 self._connect(schema, loop)
             assert self._transport is not None
-            position = self._transport.begin(message)
+            reply = self._transport.begin(message)
             prompt = message["text"] if message["input"] == "prompt" else None
-            turn = self._turn = Turn(schema is not None, prompt, position, self._turn)
+            turn = self._turn = Turn(schema is not None, prompt, reply, self._turn)
+            turn.result.session = self._session or ""
         return turn
 
     def _connect(self, schema: Optional[Dict[str, Any]], loop) -> None:

@@ -186,7 +186,7 @@ class ServerTransport:
         self._writer = threading.Thread(target=self._write, daemon=True)
         self._writer.start()
 
-    def begin(self, message: Dict[str, Any]) -> int:
+    def begin(self, message: Dict[str, Any]) -> Dict[str, Any]:
         if self._stream is not None:
             self._stream.close()
         self._is_interrupted = False
@@ -198,12 +198,15 @@ class ServerTransport:
         named = {**message, "id": uuid.uuid4().hex} if message["input"] == "prompt" else message
         self._outbox.put((named, sent))
         try:
-            position = sent.result()["seq"]
+            reply = sent.result()
         except BaseException:
             stream.close()
             raise
-        stream.start(position)
-        return position
+        if reply.get("turn") is False:
+            stream.close()
+        else:
+            stream.start(reply["seq"])
+        return reply
 
     def send(self, message: Dict[str, Any]) -> None:
         if message["input"] == "answer":

@@ -24,8 +24,8 @@ class Transport(Protocol):
     # The ID of the session, if it is known before the first event.
     session: Optional[str]
 
-    def begin(self, message: Dict[str, Any]) -> int:
-        """Sends the input that begins a turn. Returns the position before it; 0 if it is not known."""
+    def begin(self, message: Dict[str, Any]) -> Dict[str, Any]:
+        """Sends the input that begins a turn. Returns the reply, with the position before it or 0 as `seq`."""
 
     def send(self, message: Dict[str, Any]) -> None: ...
 
@@ -144,9 +144,9 @@ class ProcessTransport:
     def pid(self) -> int:
         return self._process.pid
 
-    def begin(self, message: Dict[str, Any]) -> int:
+    def begin(self, message: Dict[str, Any]) -> Dict[str, Any]:
         self.send(message)
-        return 0
+        return {"seq": 0}
 
     def send(self, message: Dict[str, Any]) -> None:
         line = json.dumps(message).encode() + b"\n"

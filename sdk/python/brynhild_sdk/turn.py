@@ -92,9 +92,12 @@ class Result:
 class Turn:
     """Collects the events of a turn."""
 
-    def __init__(self, has_schema: bool, prompt: Optional[str], position: int, previous: Optional[Turn]):
+    def __init__(self, has_schema: bool, prompt: Optional[str], reply: Dict[str, Any], previous: Optional[Turn]):
         self.result = Result()
-        self.is_finished = False
+        # A command may only show something, and begin no turn.
+        self.is_finished = reply.get("turn") is False
+        if self.is_finished:
+            self.result.outcome, self.result.text = "answered", reply.get("text", "")
         self._has_schema = has_schema
         self._is_started = prompt is None
         self._is_command = prompt is not None and prompt.startswith("/")
@@ -105,7 +108,7 @@ class Turn:
         self._open: Dict[str, Question] = {}
         # Answers whose effect has not shown, and the number of the last event.
         self._sent: Dict[str, str] = previous._sent if previous else {}
-        self._seq: int = position or (previous._seq if previous else 0)
+        self._seq: int = reply["seq"] or (previous._seq if previous else 0)
 
     def interrupted(self) -> None:
         """Notes that the turn was interrupted."""

@@ -165,10 +165,20 @@ class ServerTest(ScriptedTest):
     def test_refused_prompt_raises_and_the_next_one_runs(self):
         with Brynhild(**self.serve({"text": "one"}, {"text": "two"}).options) as b:
             for text in ("one", "two"):
-                self.assertRaisesRegex(SetupError, "List commands", b.run, "/help")
                 self.assertRaisesRegex(SetupError, "/nonesuch", b.run, "/nonesuch")
                 self.assertRaisesRegex(SetupError, "too long", b.run, "x" * (9 << 20))
                 self.assertEqual(b.run("a").text, text)
+
+    def test_command_that_begins_no_turn_returns_at_once(self):
+        with Brynhild(**self.serve({"text": "one"}).options, session="own") as b:
+            help = b.run("/help")
+            self.assertEqual((help.outcome, help.session), ("answered", "own"))
+            self.assertIn("List commands", help.text)
+            other = self.home / "other.yaml"
+            other.write_text('{"turns": [{"text": "of the other"}]}')
+            self.assertEqual(list(b.stream(f"/model {other}")), [])
+            self.assertEqual(b.run("a").text, "of the other")
+            self.assertEqual(b.run("/clear").outcome, "answered")
 
     def test_socket_needs_no_token(self):
         ours = self.serve({"text": "one"}, listen=f"unix:{self.home}/s")
