@@ -227,14 +227,15 @@ test("a server that stays away ends the turn", async () => {
 });
 
 test("a stream that breaks off repeats nothing and misses nothing", async () => {
-  const reads = Array.from({ length: 40 }, (_, n) => call("Read", { file_path: "big.txt", offset: n + 1, limit: 20 }));
-  writeFileSync(path.join(project, "big.txt"), "a line of the file\n".repeat(100));
-  const ours = await serve([...reads, { text: "done" }]);
+  const reads = Array.from({ length: 240 }, (_, n) => ({ name: "Read", input: { file_path: "big.txt", offset: n + 1, limit: 2 } }));
+  writeFileSync(path.join(project, "big.txt"), "a line of the file\n".repeat(300));
+  const turns = Array.from({ length: 24 }, (_, n) => ({ tool_calls: reads.slice(n * 10, n * 10 + 10) }));
+  const ours = await serve([...turns, { text: "done" }]);
   const proxy = await cutting(ours.url);
   const b = open({ ...ours.options, url: proxy.url });
   const events = [];
   for await (const event of b.stream("read")) events.push(event);
-  assert.ok(proxy.cuts > 10, `${proxy.cuts} cuts`);
+  assert.ok(proxy.cuts >= 200, `${proxy.cuts} cuts`);
   const page = await ask(ours, `${b.session}/events?limit=100000`, { accept: "application/x-ndjson" });
   const log = page.trim().split("\n").map((line) => JSON.parse(line));
   const transient = ["request_sent", "reply_delta", "tool_progress"];
@@ -254,10 +255,13 @@ async function cutting(url) {
       client.destroy();
       upstream.destroy();
     };
-    for (const socket of [client, upstream]) socket.on("error", end).on("close", end);
+    for (const socket of [client, upstream]) socket.on("error", end);
+    client.on("close", end);
+    // What was read still arrives.
+    upstream.on("close", () => client.end());
     client.once("data", (head) => {
       const text = head.toString("latin1").replace(proxy.url.replace("http://", ""), target);
-      if (text.includes("event-stream")) left = 500 + ((seed = (seed * 48271) % 2147483647) % 8500);
+      if (text.includes("event-stream")) left = 600 + ((seed = (seed * 48271) % 2147483647) % 2400);
       upstream.write(text, "latin1");
       client.pipe(upstream);
     });
