@@ -28,6 +28,8 @@ use crate::service::Service;
 
 /// Connections at once, at most; a client that listens keeps one.
 const MAX_CONNECTIONS: usize = 512;
+/// Time before the next client is accepted after an error, such as too many open files.
+const PAUSE: Duration = Duration::from_millis(100);
 /// Time for the head of a request to arrive.
 const HEAD: Duration = Duration::from_secs(15);
 /// Bytes of the head of a request.
@@ -105,7 +107,7 @@ impl Socket {
     /// The next client that runs as this user.
     async fn accept(&self) -> UnixStream {
         loop {
-            let Ok((stream, _)) = self.listener.accept().await else { continue };
+            let (stream, _) = next_client(async || self.listener.accept().await).await;
             let own = rustix::process::geteuid().as_raw();
             if stream.peer_cred().is_ok_and(|peer| peer.uid() == own) {
                 return stream;
@@ -215,13 +217,12 @@ impl Listeners {
             tokio::select! {
                 () = &mut until => return connections,
                 Some(_) = connections.join_next(), if !connections.is_empty() => {}
-                // A client that went away while it was accepted is not a reason to stop.
-                accepted = accept(tcp.as_ref()), if has_room => if let Ok((stream, peer)) = accepted {
+                (stream, peer) = accept(tcp.as_ref()), if has_room => {
                     let _ = stream.set_nodelay(true);
                     let _ = set_socket_send_buffer_size(&stream, SEND_BUFFER);
                     let serving = connection(server, door.clone(), peer.to_string(), stream);
                     connections.spawn_local(serving);
-                },
+                }
                 stream = accept_local(unix.as_ref()), if has_room => {
                     let serving = connection(server, door.clone(), "the socket".to_owned(), stream);
                     connections.spawn_local(serving);
@@ -245,9 +246,19 @@ fn open_page(host: &dyn Host, state: &Path, link: &str) -> io::Result<()> {
     Ok(())
 }
 
-async fn accept(listener: Option<&TcpListener>) -> io::Result<(tokio::net::TcpStream, SocketAddr)> {
+/// Accepts the next client. A client that went away meanwhile is not a reason to stop.
+async fn next_client<T>(accept: impl AsyncFn() -> io::Result<T>) -> T {
+    loop {
+        match accept().await {
+            Ok(client) => return client,
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}
+
+async fn accept(listener: Option<&TcpListener>) -> (tokio::net::TcpStream, SocketAddr) {
     match listener {
-        Some(listener) => listener.accept().await,
+        Some(listener) => next_client(async || listener.accept().await).await,
         None => std::future::pending().await,
     }
 }
@@ -305,5 +316,23 @@ fn connection(
             .serve_connection(TokioIo::new(stream), answer);
         // An error of one connection concerns only its client.
         let _ = serving.await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn error_of_accept_is_followed_by_a_pause() {
+        let (begun, calls) = (tokio::time::Instant::now(), Cell::new(0));
+        let client = next_client(async || {
+            calls.set(calls.get() + 1);
+            if calls.get() < 4 { Err(io::Error::other("no file is left")) } else { Ok("client") }
+        });
+        assert_eq!(client.await, "client");
+        assert_eq!((calls.get(), begun.elapsed()), (4, 3 * PAUSE));
     }
 }
