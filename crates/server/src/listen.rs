@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use contract::secret::Secret;
 use files::private::{self, Durability};
+use http::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -23,6 +25,7 @@ use crate::credentials::{self, Credentials, Scopes, Token};
 use crate::guard::Door;
 use crate::host::{Failure, Host, Opening, Reachable};
 use crate::hub::Hub;
+use crate::reply::Reply;
 use crate::routes::Server;
 use crate::service::Service;
 
@@ -305,25 +308,52 @@ fn connection(
     let server = Rc::clone(server);
     async move {
         let (door, peer) = (Rc::new(door), Rc::new(peer));
-        let answer = service_fn(move |request| {
+        answer_requests(stream, move |request| {
             let (server, door, peer) = (Rc::clone(&server), Rc::clone(&door), Rc::clone(&peer));
-            async move { Ok::<_, Infallible>(server.answer(request, &door, &peer).await) }
-        });
-        let serving = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEAD)
-            .max_buf_size(HEAD_SIZE)
-            .serve_connection(TokioIo::new(stream), answer);
-        // An error of one connection concerns only its client.
-        let _ = serving.await;
+            async move { server.answer(request, &door, &peer).await }
+        })
+        .await;
     }
+}
+
+/// Answers the requests of a connection until it ends.
+async fn answer_requests<F: Future<Output = Reply>>(
+    stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
+    answer: impl Fn(Request<Incoming>) -> F,
+) {
+    let service = service_fn(move |request| {
+        let reply = answer(request);
+        async move { Ok::<_, Infallible>(reply.await) }
+    });
+    let serving = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .max_buf_size(HEAD_SIZE)
+        .serve_connection(TokioIo::new(stream), service);
+    // An error of one connection concerns only its client.
+    let _ = serving.await;
 }
 
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
 
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn half_a_head_closes_the_connection_in_time() {
+        let (mut client, stream) = tokio::io::duplex(1 << 10);
+        let served = async |_| unreachable!("no request is complete");
+        client.write_all(b"GET /v1/health HTTP/1.1\r\nHost: 127.0").await.unwrap();
+        let begun = tokio::time::Instant::now();
+        answer_requests(stream, served).await;
+        assert_eq!(begun.elapsed(), HEAD);
+        let mut rest = Vec::new();
+        client.read_to_end(&mut rest).await.unwrap();
+        assert_eq!(rest, b"");
+    }
 
     #[tokio::test(start_paused = true)]
     async fn error_of_accept_is_followed_by_a_pause() {
