@@ -4,8 +4,14 @@ set -euo pipefail
 program=$1 project=$2 server=$3 address=$4
 cd "$project"
 export PATH="$ACP_CLIENTS/node_modules/.bin:$PATH"
-agent="$program --mode ask acp"
-ask() { acpx --agent "$agent" --ttl 5 --format json "$@"; }
+# The last process of the agent can be killed by its ID.
+cat >agent.sh <<SH
+#!/bin/sh
+echo \$\$ >agent.pid
+exec "$program" --mode ask acp
+SH
+chmod +x agent.sh
+ask() { acpx --agent "$PWD/agent.sh" --ttl 5 --format json "$@"; }
 said() { grep -q "$1" <<<"$output" || { echo "no $1 in: $output" >&2; exit 1; }; }
 ok() { echo "ok $*"; }
 
@@ -18,6 +24,11 @@ output=$(ask --deny-all exec "write") || [ $? = 5 ]
 said 'session/request_permission'
 [ ! -e made.txt ]
 ok "permission deny"
+output=$(ask --non-interactive-permissions fail exec "write") || [ $? = 5 ]
+said '"outcome":"cancelled"'
+said '"stopReason":"cancelled"'
+[ ! -e made.txt ]
+ok "permission cancel"
 output=$(ask --approve-all exec "write")
 said '"status":"completed"'
 [ -e made.txt ]
@@ -41,6 +52,11 @@ ok "session new"
 output=$(ask --approve-all prompt "hello")
 said '"stopReason":"end_turn"'
 ok "prompt in a kept session"
+kill -9 "$(cat agent.pid)"
+output=$(ask --approve-all prompt "hello again")
+said '"method":"session/\(load\|resume\)"'
+said '"stopReason":"end_turn"'
+ok "resume after kill -9"
 output=$(ask set-mode normal)
 ok "set-mode"
 output=$(ask set mode ask)
@@ -59,4 +75,9 @@ output=$(ask sessions list --cursor "$cursor")
 ok "list with cursor"
 output=$(ask sessions close)
 ok "close"
+ask sessions new --name again --resume-session first >/dev/null
+output=$(ask --approve-all prompt --session again "hello")
+said '"sessionId":"first"'
+said '"stopReason":"end_turn"'
+ok "resume by ID"
 echo finished

@@ -99,5 +99,5 @@ fn npm_sdk_drives_every_method() {
 
 #[test]
 fn acpx_drives_conversations() {
-    drive("node_modules/.bin/acpx", "acpx.sh", 13);
+    drive("node_modules/.bin/acpx", "acpx.sh", 16);
 }
