@@ -385,6 +385,15 @@ impl Session {
         if let Some(question) = Question::of(event, &self.mapper) {
             self.ask(question);
         }
+        // Another client of the session may change the mode.
+        if let EventKind::Configured { mode, .. } = &event.kind
+            && event.within.is_none()
+            && *mode != self.opened.mode
+        {
+            (self.opened.mode, self.wanted.mode) = (*mode, Some(*mode));
+            self.tell_mode().await;
+            self.tell_options().await;
+        }
         if let EventKind::TurnFinished { outcome, .. } = &event.kind
             && event.within.is_none()
         {

@@ -1,12 +1,13 @@
 //! A session that another program of this user has open: its events and inputs over that program's
 //! socket, and requests that are passed on to it.
 
-use std::io;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use bytes::Bytes;
 use contract::event::{Event, EventKind, Input, Level};
 use contract::id::{Seq, SessionId, Timestamp};
+use contract::policy::Mode;
 use http::request::Parts;
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
@@ -153,11 +154,7 @@ impl Link {
     /// Passes on inputs until the front end is done.
     async fn pass_on(&self, mut inputs: mpsc::Receiver<Input>, to: &mpsc::Sender<Arc<Event>>) {
         while let Some(input) = inputs.recv().await {
-            let problem = match self.pass(input).await {
-                Ok(None) => continue,
-                Ok(Some(problem)) => problem,
-                Err(error) => format!("the program that has the session does not answer: {error}"),
-            };
+            let Err(problem) = self.pass(input).await else { continue };
             let (session, at) = (self.session.clone(), Timestamp::now());
             let (level, hint, topic) = (Level::Error, None, None);
             let kind = EventKind::Notice { level, text: problem, hint, topic };
@@ -168,26 +165,54 @@ impl Link {
         }
     }
 
-    /// Sends an input. Returns the other program's words if it refuses.
-    async fn pass(&self, input: Input) -> io::Result<Option<String>> {
+    async fn pass(&self, input: Input) -> Result<(), String> {
         let (method, path, body) = match &input {
             // A message that is announced comes by itself; the other front end ends the session.
-            Input::Ready(_) | Input::End => return Ok(None),
+            Input::Ready(_) | Input::End => return Ok(()),
             Input::Record(EventKind::Titled { title }) => ("PATCH", "", json!({"title": title})),
             Input::Call(_) | Input::Effort(_) | Input::Record(_) => {
-                let what = "this works only in the program that has the session open";
-                return Ok(Some(what.to_owned()));
+                return Err("this works only in the program that has the session open".to_owned());
             }
-            input => ("POST", "/inputs", serde_json::to_value(input)?),
+            input => ("POST", "/inputs", serde_json::to_value(input).map_err(lost)?),
         };
-        let reply = send(&self.reachable, self.request(method, path, Some(&body))?).await?;
-        if reply.status().is_success() {
-            return Ok(None);
-        }
-        let body = reply.into_body().collect().await.map_err(io::Error::other)?.to_bytes();
-        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-        Ok(Some(body["error"]["message"].as_str().unwrap_or("the input was refused").to_owned()))
+        self.ask(method, path, Some(&body)).await.map(drop)
     }
+
+    /// Sends a request. Returns the reply, or the problem in words.
+    async fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, String> {
+        let request = self.request(method, path, body).map_err(lost)?;
+        let reply = send(&self.reachable, request).await.map_err(lost)?;
+        let is_done = reply.status().is_success();
+        let body = reply.into_body().collect().await.map_err(lost)?.to_bytes();
+        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+        if is_done {
+            return Ok(body);
+        }
+        Err(body["error"]["message"].as_str().unwrap_or("the request was refused").to_owned())
+    }
+}
+
+fn lost(error: impl fmt::Display) -> String {
+    format!("the program that has the session does not answer: {error}")
+}
+
+/// The mode in force in a session of another program; none if it does not say.
+pub async fn mode(reachable: &Reachable, session: &SessionId) -> Option<Mode> {
+    let link = Link { reachable: reachable.clone(), session: session.clone() };
+    let details = link.ask("GET", "", None).await.ok()?;
+    serde_json::from_value(details["mode"].clone()).ok()
+}
+
+/// Has the other program carry out a slash command. Returns what it shows, or why it does not.
+pub async fn command(
+    reachable: &Reachable,
+    session: &SessionId,
+    typed: &str,
+) -> Result<String, String> {
+    let link = Link { reachable: reachable.clone(), session: session.clone() };
+    let input = json!({"input": "prompt", "text": typed});
+    let reply = link.ask("POST", "/inputs", Some(&input)).await?;
+    Ok(reply["text"].as_str().unwrap_or_default().to_owned())
 }
 
 /// The event in a message of the stream; none in a ping.

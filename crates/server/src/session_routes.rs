@@ -243,26 +243,31 @@ impl Server {
         } else {
             Expansion::Work(Box::new(Input::Prompt { text }))
         };
-        match expansion {
+        let (text, inputs) = match expansion {
             Expansion::Work(input) => {
                 let begins_turn = matches!(*input, Input::Prompt { .. });
                 room.input(*input).await?;
-                Ok((!begins_turn).then(String::new))
+                return Ok((!begins_turn).then(String::new));
             }
-            Expansion::Show { text, inputs } => {
-                for input in inputs {
-                    room.input(input).await?;
-                }
-                room.tell(Level::Info, text.clone(), None);
-                Ok(Some(text))
+            Expansion::Show { text, inputs } => (text, inputs),
+            // Modes are changed where their scopes are checked.
+            Expansion::Mode(_) => {
+                return Err(Failure::bad("a mode is an input of its own")
+                    .hint(r#"send `{"input": "mode", "mode": …}`"#));
             }
-            // Modes and models are changed where their scopes are checked.
-            Expansion::Mode(_) => Err(Failure::bad("a mode is an input of its own")
-                .hint(r#"send `{"input": "mode", "mode": …}`"#)),
             Expansion::Model(model) => {
-                self.hub.switch(room, model).await.map(|()| Some(String::new()))
+                self.hub.switch(room, model).await?;
+                let model = room.live.borrow().as_ref().map(|live| live.model.clone());
+                (format!("The model is {}.", model.unwrap_or_default()), Vec::new())
             }
+        };
+        for input in inputs {
+            room.input(input).await?;
         }
+        if !text.is_empty() {
+            room.tell(Level::Info, text.clone(), None);
+        }
+        Ok(Some(text))
     }
 
     async fn restore(

@@ -9,6 +9,7 @@ use agent::conversation::Conversation;
 use args::{ChatArgs, InputFormat, OutputFormat};
 use contract::event::{Input, Level};
 use contract::id::{SessionId, Timestamp};
+use contract::policy::Mode;
 use contract::skill::Skill;
 use line_ui::json::Json;
 use line_ui::plain::{Options, Plain};
@@ -18,7 +19,8 @@ use line_ui::turn;
 use line_ui::verdict::Verdict;
 use plugins::commands::SESSION;
 use serde_json::Value;
-use server::attach::{Attached, attach};
+use server::attach::{self, Attached};
+use server::host::Reachable;
 use sessions::conversation_log::ConversationLog;
 use sessions::snapshots::SessionSnapshots;
 
@@ -49,6 +51,9 @@ pub(super) struct OpenConversation {
     pub(super) role: Option<Arc<OpenRole>>,
     pub(super) id: SessionId,
     pub(super) storage: SessionStorage,
+    /// The server of another program that has the session.
+    pub(super) joined: Option<Reachable>,
+    pub(super) mode: Mode,
 }
 
 impl OpenConversation {
@@ -65,17 +70,32 @@ impl OpenConversation {
         let prepared = prepare(&mut setup, &mut chosen);
         let (id, storage) = (chosen.id.clone(), chosen.storage);
         let (background, role) = (setup.background.clone(), setup.role.clone());
-        let joined = chosen.server.take().map(|server| {
+        let (joined, mut mode) = (chosen.server.take(), None);
+        let attached = if let Some(server) = &joined {
             let last = chosen.history.last().map(|event| event.seq).unwrap_or_default();
-            attach(server, id.clone(), last)
-        });
+            mode = attach::mode(server, &id).await;
+            Some(attach::attach(server.clone(), id.clone(), last))
+        } else {
+            None
+        };
+        let mode = mode.unwrap_or_else(|| assembly.mode());
         let opening = setup::beginning(assembly, &root, chosen);
         let snapshots = opening.snapshots.clone();
-        let conversation = match joined {
+        let conversation = match attached {
             Some(Attached { events, inputs, task }) => Conversation { events, inputs, task },
             None => setup.open(assembly, &root, Some(&answering), opening)?,
         };
-        let opened = Self { conversation, answering, background, snapshots, role, id, storage };
+        let opened = Self {
+            conversation,
+            answering,
+            background,
+            snapshots,
+            role,
+            id,
+            storage,
+            joined,
+            mode,
+        };
         Ok((opened, prepared))
     }
 

@@ -166,7 +166,6 @@ async fn talk(
             Leave::Serve(address) => match share(assembly, sharing, address, (&id, mode)).await {
                 Ok(shared) => {
                     notice = Some(shared);
-                    assembly.session_mode = Some(mode);
                     repl::go_on_with(assembly, Some(id.to_string()));
                 }
                 Err(problem) => {
@@ -255,19 +254,26 @@ async fn show(
     (effects, notice): (Vec<Effect>, Option<Notice>),
 ) -> Result<Departure, Problem> {
     let OpenConversation {
-        answering, mut conversation, background, snapshots, id, storage, ..
+        answering,
+        mut conversation,
+        background,
+        snapshots,
+        id,
+        storage,
+        joined,
+        mode,
+        ..
     } = opened;
     app.replay(&before);
     if let Some(Notice { level, text, hint }) = notice {
         app.tell(level, &text, hint.as_deref());
     }
-    let mut first = app.connect(&answering.model, assembly.mode());
+    let mut first = app.connect(&answering.model, mode);
     first.extend(app.greetings());
     first.extend([Request::Facts, Request::Commands].map(Effect::Ask));
     first.extend(effects);
     let log = chat::log(assembly, &ChatArgs::default())?.map(BackgroundLog::start);
-    let state =
-        TurnState { mode: assembly.mode(), has_begun: !before.is_empty(), ..TurnState::default() };
+    let state = TurnState { mode, has_begun: !before.is_empty(), ..TurnState::default() };
     let unsaved = RefCell::new((storage == SessionStorage::Unsaved).then_some(before));
     let requests = Arc::new(Requests {
         assembly: Arc::clone(assembly),
@@ -277,6 +283,7 @@ async fn show(
         snapshots,
         id,
         storage,
+        joined,
         state: Mutex::new(state),
     });
     let host = ConversationHost {

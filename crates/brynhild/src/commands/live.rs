@@ -90,8 +90,8 @@ impl Live {
         let (opened, (watch, history)) = interactive::open(&assembly, before).await?;
         let (answering, conversation) = (opened.answering, opened.conversation);
         let (background, snapshots) = (opened.background, opened.snapshots);
-        let (id, storage) = (opened.id, opened.storage);
-        let (mode, model) = (assembly.mode(), answering.model.clone());
+        let (id, storage, joined) = (opened.id, opened.storage, opened.joined);
+        let (mode, model) = (opened.mode, answering.model.clone());
         let bound =
             if assembly.global.safe { Some(Mode::ReadOnly) } else { assembly.loaded.max_mode };
         let listed = model_cache::last(&assembly, &answering.choice.candidate).unwrap_or_default();
@@ -104,8 +104,17 @@ impl Live {
         let provider = answering.choice.candidate.name.clone();
         let state = TurnState { mode, has_begun: !history.is_empty(), ..TurnState::default() };
         let (assembly, state, own) = (Arc::new(assembly), Mutex::new(state), id.clone());
-        let requests =
-            Requests { assembly, answering, watch, background, snapshots, id: own, storage, state };
+        let requests = Requests {
+            assembly,
+            answering,
+            watch,
+            background,
+            snapshots,
+            id: own,
+            storage,
+            joined,
+            state,
+        };
         let talk = Talk { conversation, requests: Arc::new(requests), log };
         let is_allowed = |it: &Mode| bound.is_none_or(|bound| *it <= bound);
         Ok(Self {

@@ -28,6 +28,7 @@ use contract::sandbox::Network;
 use line_ui::tee::BackgroundLog;
 use plugins::dialects;
 use plugins::open_plugins::Listed;
+use server::host::Reachable;
 use sessions::snapshots::{SessionSnapshots, UndoReport, UndoRequest};
 
 use crate::assemble::answering_model::{self, AnsweringModel};
@@ -44,6 +45,9 @@ use crate::frontends::plugin_switch::{Switch, switch};
 use crate::frontends::slash::{self, Control, Expansion, RewindFiles};
 
 pub(crate) use lists::commands;
+
+/// Commands with words that change a session, which its server carries out.
+const CHANGES: [&str; 3] = ["model", "effort", "rename"];
 
 pub(crate) struct ConversationHost<'a> {
     pub(crate) requests: Arc<Requests>,
@@ -62,6 +66,8 @@ pub(crate) struct Requests {
     pub(crate) snapshots: Option<Arc<SessionSnapshots>>,
     pub(crate) id: SessionId,
     pub(crate) storage: SessionStorage,
+    /// The server of another program that has the session.
+    pub(crate) joined: Option<Reachable>,
     pub(crate) state: Mutex<TurnState>,
 }
 
@@ -227,7 +233,11 @@ impl Requests {
 
     async fn answer(&self, request: Request, unsaved: Option<&[Event]>) -> Result<Answer, Problem> {
         Ok(match request {
-            Request::Command(line) => self.command(&line, unsaved).await?,
+            Request::Command(line) => match self.joined_command(&line).await? {
+                // The server shows it to everybody.
+                Some(_) => Answer::Done,
+                None => self.command(&line, unsaved).await?,
+            },
             Request::Models => lists::first_models(&self.assembly, &self.answering),
             Request::ModelsOf(provider) => lists::models_of(&self.assembly, &provider).await?,
             Request::Sessions => {
@@ -278,6 +288,9 @@ impl Requests {
             return Ok(Answer::send(Input::Call(call)));
         }
         let Some(slash) = slash::parse(line) else { return as_it_is() };
+        if let Some(shown) = self.joined_command(line).await? {
+            return Ok(Answer::Show(shown));
+        }
         if let Some(action) = panel(slash).filter(|_| slash.rest.is_empty()) {
             return Ok(Answer::Start(action));
         }
@@ -304,6 +317,27 @@ impl Requests {
             Expansion::Show(text) => Ok(Answer::Show(text)),
             Expansion::Control(control) => self.control(control, unsaved),
         }
+    }
+
+    /// Has the server of a joined session carry out a command that changes the session. Returns its
+    /// text; none for any other command.
+    async fn joined_command(&self, line: &str) -> Result<Option<String>, Problem> {
+        let (Some(server), Some(slash)) = (&self.joined, slash::parse(line)) else {
+            return Ok(None);
+        };
+        let is_change = CHANGES.iter().any(|name| slash.name.eq_ignore_ascii_case(name));
+        let restores = ["undo", "redo"].iter().any(|name| slash.name.eq_ignore_ascii_case(name));
+        if !(restores || is_change && !slash.rest.is_empty()) {
+            return Ok(None);
+        }
+        if slash.rest == "next" {
+            return Err(Problem::misuse(
+                "the server that has this session cannot tell the next effort",
+            )
+            .hint("`/effort LEVEL` changes it"));
+        }
+        let shown = server::attach::command(server, &self.id, line).await;
+        shown.map(Some).map_err(Problem::misuse)
     }
 
     fn control(&self, control: Control, unsaved: Option<&[Event]>) -> Result<Answer, Problem> {

@@ -80,3 +80,56 @@ fn editor_joins_a_session_of_the_server() {
     assert_eq!(begun.len(), 3);
     assert_eq!(server.get(&format!("/v1/sessions/{session}"))["state"], "idle");
 }
+
+#[test]
+fn editor_shows_the_mode_of_the_session_that_it_joins() {
+    let model = ModelServer::start([Reply::text("First.")]);
+    let project = project_with(&model);
+    let server = Server::start(&project, &[]);
+    let session = server.open(&project, "read-only");
+    let mut editor = Editor::start(&project, &[]);
+    for method in ["session/load", "session/resume"] {
+        let params = json!({"sessionId": session, "cwd": project.path(), "mcpServers": []});
+        let state = editor.result(method, params);
+        assert_eq!(state["modes"]["currentModeId"], "read-only", "{method}");
+    }
+    let mut stream = server.stream(&session, "after=0");
+    server.prompt(&session, "one");
+    stream.wait_for("turn_finished");
+    server.input(&session, &json!({"input": "mode", "mode": "ask"}));
+    editor.wait_for(|update| update["currentModeId"] == "ask");
+}
+
+#[test]
+fn terminal_changes_the_session_that_it_joined() {
+    let replies = [write_call(), Reply::text("Done."), Reply::text("Thought.")];
+    let model = ModelServer::start(replies);
+    let project = project_with(&model);
+    let server = Server::start(&project, &[]);
+    let session = server.open(&project, "read-only");
+    let mut stream = server.stream(&session, "after=0");
+    let terminal = project.terminal(&["--resume", &session], (100, 30));
+    terminal.wait_for("test-model · read-only");
+    server.input(&session, &json!({"input": "mode", "mode": "normal"}));
+    server.prompt(&session, "write");
+    stream.wait_for("turn_finished");
+    terminal.wait_for("test-model · normal");
+    terminal.send("/undo\r");
+    stream.wait_for("files_restored");
+    assert!(!project.path().join("made.txt").exists());
+    terminal.send("/redo\r");
+    stream.wait_for("files_restored");
+    assert_eq!(project.read("made.txt"), "hi\n");
+    terminal.send("/rename Greeting\r");
+    assert_eq!(stream.wait_for("titled")["title"], "Greeting");
+    terminal.send("/effort low\r");
+    terminal.wait_for("The reasoning effort is low.");
+    terminal.send("\x1b[15~");
+    terminal.wait_for("`/effort LEVEL` changes it");
+    terminal.send("think\r");
+    terminal.wait_for("Thought.");
+    assert_eq!(model.chats()[2].body["reasoning_effort"], "low");
+    // A refusal of the server is shown.
+    terminal.send("/undo 7 8\r");
+    terminal.wait_for("does not take");
+}
