@@ -46,11 +46,15 @@ pub struct Holder {
     pub since: Option<Timestamp>,
     /// The socket of its server and the token for it, if other programs can join the session.
     pub server: Option<(PathBuf, String)>,
+    /// The directory of a session that other programs can join.
+    pub cwd: Option<Box<Path>>,
 }
 
 impl Holder {
-    pub(crate) fn own(server: Option<(PathBuf, String)>) -> Self {
-        Self { pid: Some(std::process::id()), since: Some(Timestamp::now()), server }
+    /// This process.
+    pub(crate) fn own() -> Self {
+        let pid = Some(std::process::id());
+        Self { pid, since: Some(Timestamp::now()), ..Self::default() }
     }
 }
 

@@ -5,7 +5,7 @@ mod fork;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, ErrorKind, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use contract::event::Event;
 use contract::id::{Seq, SessionId, Timestamp};
@@ -174,10 +174,17 @@ impl Store {
         is_held.then(|| files::cache::read(&path).unwrap_or_default())
     }
 
-    /// Notes in the lock of a session that this process has open where others can join it.
-    pub fn announce(&self, id: &SessionId, server: (PathBuf, String)) -> io::Result<()> {
+    /// Notes in the lock of a session that this process has open in a directory where others can
+    /// join it.
+    pub fn announce(
+        &self,
+        id: &SessionId,
+        server: (PathBuf, String),
+        cwd: &Path,
+    ) -> io::Result<()> {
         let path = self.directory.join(format!("{id}.lock"));
-        fs::write(path, serde_json::to_vec(&Holder::own(Some(server)))?)
+        let holder = Holder { server: Some(server), cwd: Some(cwd.into()), ..Holder::own() };
+        fs::write(path, serde_json::to_vec(&holder)?)
     }
 
     /// Removes a session for good. Refused while it is open.
@@ -340,7 +347,7 @@ impl Store {
             let holder = files::cache::read(&path).unwrap_or_default();
             return Err(Error::Open { id: id.clone(), holder });
         };
-        let holder = serde_json::to_vec(&Holder::own(None)).map_err(io::Error::from);
+        let holder = serde_json::to_vec(&Holder::own()).map_err(io::Error::from);
         let noted = holder.and_then(|holder| {
             lock.file.set_len(0)?;
             lock.file.write_all(&holder)

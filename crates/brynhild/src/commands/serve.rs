@@ -1,5 +1,6 @@
 //! `serve`: browsers and programs hold conversations over HTTP.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -150,7 +151,7 @@ impl Host for ServerHost {
         let Live { id, talk, mode, modes, provider, model, models, context_size, .. } = live;
         if is_saved && reachable.socket.is_absolute() {
             let server = (reachable.socket.clone(), reachable.token.clone());
-            self.store.announce(&id, server).map_err(refused)?;
+            self.store.announce(&id, server, &cwd).map_err(refused)?;
         }
         let commands = Rc::new(TypedCommands(Arc::clone(&talk.requests)));
         let conversation = Box::new(talk);
@@ -178,7 +179,19 @@ impl Host for ServerHost {
             cwd: it.cwd,
             updated_at: it.updated_at,
         };
-        Ok(self.store.list().map_err(refused)?.into_iter().map(listed).collect())
+        let mut all: Vec<Listed> =
+            self.store.list().map_err(refused)?.into_iter().map(listed).collect();
+        // A session without an event is listed if a server has it open.
+        let known: HashSet<SessionId> = all.iter().map(|it| it.id.clone()).collect();
+        let ids = self.store.ids().map_err(refused)?;
+        for id in ids.into_iter().filter(|id| !known.contains(id)) {
+            let holder = self.store.holder(&id).unwrap_or_default();
+            if let (Some(cwd), Some(updated_at)) = (holder.cwd, holder.since) {
+                let (title, cwd) = (String::new(), cwd.display().to_string());
+                all.insert(0, Listed { id, cwd, title, updated_at });
+            }
+        }
+        Ok(all)
     }
 
     fn exists(&self, session: &SessionId) -> bool {

@@ -14,6 +14,10 @@ fn other_server_passes_requests_on() {
     let (holder, other) = (Server::start(&project, &[]), Server::start(&project, &[]));
     let session = holder.open(&project, "ask");
     let path = format!("/v1/sessions/{session}");
+    // It has no event yet.
+    let listed = &other.get("/v1/sessions")["sessions"][0];
+    assert_eq!((&listed["id"], &listed["state"]), (&json!(session), &json!("elsewhere")));
+    assert_eq!(listed["cwd"], json!(project.path().canonicalize().unwrap()));
     assert_eq!(other.get(&path)["mode"], "ask");
     let mut stream = other.stream(&session, "after=0");
     other.prompt(&session, "write");
