@@ -70,7 +70,7 @@ pub(super) fn permissions(run: &RunContext, facts: &Facts<'_>) -> Result<String,
 
 pub(super) fn took(assembly: &Assembly, id: &SessionId) -> Option<String> {
     let figures = pricing::figures(assembly, &assembly.store().ok()?, [id.clone()]);
-    Some(statistics::tables::conversation(figures.first()?, |rows| table(rows)))
+    Some(statistics::tables::conversation(figures.first()?, table))
 }
 
 /// The messages of the user that `/rewind` and `/fork` can go back to, with their numbers.
