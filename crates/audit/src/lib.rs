@@ -2,5 +2,6 @@
 //! for approval. Both are chained by hashes, so that a change is found.
 
 pub mod decisions;
+pub mod pending_calls;
 pub mod runs;
 pub mod tasks;

@@ -284,7 +284,12 @@ impl AuditStore {
 
     /// Marks a call as decided, so that no other process decides it too. Returns false if it was
     /// decided before.
-    pub fn resolve(&self, call: &PendingCall, approves: bool, by: &str) -> Result<bool, String> {
+    pub(crate) fn resolve(
+        &self,
+        call: &PendingCall,
+        approves: bool,
+        by: &str,
+    ) -> Result<bool, String> {
         let update = "UPDATE pending_approvals SET resolved_at = ?1, resolved_by = ?2, \
                       decision = ?3 WHERE run_id = ?4 AND tool_call_id = ?5 \
                       AND resolved_at IS NULL";

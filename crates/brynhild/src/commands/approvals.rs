@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use args::{ApproveArgs, Global};
+pub(super) use audit::pending_calls::Decided;
 use audit::runs::{AuditStore, PendingCall, RunFilter};
 use contract::id::{CallId, SessionId};
 use line_ui::tee::Approvals;
@@ -14,9 +15,6 @@ use crate::assemble::role::{ChosenRole, OpenRole, stores};
 use crate::assemble::run_context::RunContext;
 use crate::exit::{Outcome, Problem};
 use crate::output;
-
-/// The tools, arguments and decisions of calls that have waited.
-pub(super) type Decided = Vec<(String, Value, bool)>;
 
 /// Pauses a run at calls that the role wants approved.
 pub(super) fn of_role(role: &OpenRole, decided: Decided) -> Approvals {
@@ -126,30 +124,13 @@ pub(super) fn paused(
 pub(super) async fn approve(assembly: &Assembly, args: &ApproveArgs) -> Outcome {
     let store = audit(assembly)?;
     let calls = store.pending(Some(&args.run_id), usize::MAX).map_err(Problem::failed)?;
-    let mut decided = Vec::new();
-    let mut lines =
-        vec![String::from("The user has decided about the calls that waited for approval.")];
-    for call in calls {
-        let is_named = args.tool_call_id.as_ref().is_none_or(|id| *id == call.tool_call_id);
-        let approves = is_named && !args.deny;
-        // Another process may have decided it in the meantime.
-        if !store.resolve(&call, approves, &args.resolved_by).map_err(Problem::failed)? {
-            continue;
-        }
-        let verb = if approves { "Approved" } else { "Denied" };
-        lines.push(format!("{verb}: {} {}", call.tool_name, call.arguments));
-        decided.push((call.tool_name, call.arguments, approves));
-    }
-    if decided.is_empty() {
-        return Err(Problem::failed("the calls were already decided"));
-    }
-    lines.push(String::from(
-        "Make the approved calls again with the same arguments, do not repeat the denied ones, \
-         and continue the task.",
-    ));
+    let is_named = |id: &str| args.tool_call_id.as_deref().is_none_or(|named| named == id);
+    let decision = |id: &str| Some(is_named(id) && !args.deny);
+    let decided = store.decide(calls, decision, &args.resolved_by);
+    let (prompt, decided) = decided.map_err(Problem::failed)?;
     output::note("Resumed.");
     if assembly.role.as_ref().is_some_and(|chosen| chosen.role.is_autonomous) {
-        return autonomous::work(assembly, &lines.join("\n"), decided).await;
+        return autonomous::work(assembly, &prompt, decided).await;
     }
-    role::play(assembly, lines.join("\n"), decided).await
+    role::play(assembly, prompt, decided).await
 }
