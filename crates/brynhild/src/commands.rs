@@ -46,6 +46,7 @@ use args::{
 use clap::CommandFactory;
 use contract::text::{closest, head, visible};
 use serde_json::{Value, json};
+use tokio::runtime::Builder;
 
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
@@ -71,12 +72,12 @@ pub(crate) fn run(mut cli: Cli) -> Outcome {
         None => {
             let run = match login::first_start(conversation(cli.global)?)? {
                 Start::Ready(run) => *run,
-                Start::Demo(assembly) => return asynchronously(demo::run(&assembly)),
+                Start::Demo(assembly) => return with_interface(demo::run(&assembly)),
                 Start::Quit => return Ok(Exit::Misuse),
             };
             let words = Some(cli.chat.prompt.join(" ")).filter(|words| !words.trim().is_empty());
             if interactive::is_wanted(&run) {
-                asynchronously(interactive::run(Assembly::new(run), words))
+                with_interface(interactive::run(Assembly::new(run), words))
             } else {
                 asynchronously(repl::run_after(Assembly::new(trust::settled(run)?), words))
             }
@@ -98,7 +99,7 @@ pub(crate) fn run(mut cli: Cli) -> Outcome {
             let words = Some(words).filter(|words| !words.trim().is_empty());
             let assembly = role_assembly(cli.global, &args)?;
             if interactive::is_wanted(&assembly) {
-                asynchronously(interactive::run(assembly, words))
+                with_interface(interactive::run(assembly, words))
             } else {
                 asynchronously(repl::run_after(assembly, words))
             }
@@ -336,7 +337,7 @@ fn dispatch(assembly: &Assembly, command: Command) -> Outcome {
         Command::Pending { limit } => approvals::pending(assembly, limit),
         Command::Approve(args) => asynchronously(approvals::approve(assembly, &args)),
         Command::Ingest { role, force } => asynchronously(role::ingest(assembly, &role, force)),
-        Command::Demo => asynchronously(demo::run(assembly)),
+        Command::Demo => with_interface(demo::run(assembly)),
         Command::Acp { .. } => login::login(assembly, None),
         Command::Login { provider } => login::login(assembly, provider.as_deref()),
         Command::Logout { provider } => login::logout(assembly, provider.as_deref()),
@@ -378,12 +379,24 @@ const EVENT_INTERVAL: u32 = 16;
 
 /// Runs an asynchronous command. One thread is enough and starts fastest.
 fn asynchronously<T>(work: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
+    block_on(Builder::new_current_thread(), work)
+}
+
+/// Runs the interface on this thread. The tasks that it spawns, which read and write files, have
+/// another, so keys and frames do not wait for them.
+fn with_interface<T>(work: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(1);
+    block_on(builder, work)
+}
+
+fn block_on<T>(
+    mut builder: Builder,
+    work: impl Future<Output = Result<T, Problem>>,
+) -> Result<T, Problem> {
     // The runtime panics if it can open no files, so that is checked before.
     drop([UnixStream::pair()?, UnixStream::pair()?, UnixStream::pair()?]);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .event_interval(EVENT_INTERVAL)
-        .build()?;
+    let runtime = builder.enable_all().event_interval(EVENT_INTERVAL).build()?;
     let outcome = runtime.block_on(work);
     // A blocked thread (a search on a slow disk) must not hold up the exit.
     runtime.shutdown_background();

@@ -14,6 +14,7 @@ use contract::policy::Mode;
 use line_ui::tee::BackgroundLog;
 use server::host::Wanted;
 use server::share::Sharing;
+use tokio_util::task::AbortOnDropHandle;
 use tui::host::{Leave, Request, Stop};
 use tui::keymap::Action;
 use tui::message::Effect;
@@ -127,6 +128,9 @@ async fn talk(
     loop {
         let host = StartupHost { assembly: Arc::clone(&assembly), order: order.clone() };
         let requests = std::mem::take(&mut first);
+        let shared = Arc::clone(&assembly);
+        let mut opened =
+            AbortOnDropHandle::new(tokio::spawn(async move { open(&shared, None).await }));
         let opened = tokio::select! {
             biased;
             left = tui::run(app, screen, &host, None, requests) => match exit_of(&left?) {
@@ -134,7 +138,7 @@ async fn talk(
                 // Without a session there is none to leave for another.
                 None => continue,
             },
-            opened = open(&assembly, None) => opened,
+            opened = &mut opened => opened.map_err(|error| Problem::failed(error.to_string()))?,
         };
         let opened = match (opened, before.take()) {
             (Ok(opened), _) => opened,
