@@ -6,6 +6,7 @@
 //! index, stash). A file that somebody else changed meanwhile is never overwritten.
 
 mod blob_store;
+mod description;
 mod git_objects;
 mod git_state;
 mod history;

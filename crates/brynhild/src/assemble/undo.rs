@@ -1,10 +1,8 @@
 //! File changes of turns: shown, undone, redone. The snapshot store does the work; this describes
 //! it.
 
-use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use contract::event::{Change, Direction, EventKind};
 use contract::id::SessionId;
@@ -15,7 +13,6 @@ use sessions::snapshots::{
     Content, FileChange, History, OnConflict, SessionSnapshots, Settings, Turn, TurnState,
     UndoReport, UndoRequest,
 };
-use similar::{ChangeTag, TextDiff};
 use tui::host::FileChange as ShownChange;
 pub(crate) use tui::slash::Detail;
 
@@ -85,40 +82,6 @@ pub(crate) fn exit(report: &UndoReport) -> Exit {
     if report.kept.is_empty() { Exit::Done } else { Exit::Failed }
 }
 
-pub(crate) fn told(report: &UndoReport) -> String {
-    let (verb, nothing) = match report.direction {
-        Direction::Undo => ("undone", "There is nothing to undo: no turn changed a file.\n"),
-        Direction::Redo => ("made again", "Nothing to redo.\n"),
-    };
-    if report.turns.is_empty() {
-        return nothing.to_owned();
-    }
-    let turns: Vec<String> = report.turns.iter().map(ToString::to_string).collect();
-    let word = if turns.len() == 1 { "turn" } else { "turns" };
-    let would = if report.dry_run { "would be " } else { "" };
-    let count = counted(report.files.len());
-    let mut text = format!("{word} {}: {count} {would}{verb}\n", turns.join(", "));
-    for file in &report.files {
-        let word = match file.change {
-            Change::Created => "brought back",
-            Change::Modified => "restored",
-            Change::Deleted => "deleted",
-        };
-        let _ = writeln!(text, "  {word}  {}", one_line(&file.path));
-    }
-    for kept in &report.kept {
-        let _ = writeln!(text, "  not restored  {}: {}", one_line(&kept.path), one_line(&kept.why));
-    }
-    if report.can_force {
-        text.push_str("`--force` (`/undo force`) overwrites later changes\n");
-    }
-    text
-}
-
-fn counted(files: usize) -> String {
-    if files == 1 { "1 file".to_owned() } else { format!("{files} files") }
-}
-
 /// The last turns that changed files, oldest first; all if there is no number.
 pub(crate) fn last(history: &History, count: Option<u32>) -> &[Turn] {
     let turns = history.turns();
@@ -168,8 +131,8 @@ pub(crate) fn parts(
                 parts.push(only(format!("  renamed   {path} to {}", one_line(new))));
                 continue;
             }
-            let note = note(view);
-            let counts = if note.is_none() { lines(view) } else { None };
+            let note = view.note();
+            let counts = if note.is_none() { view.line_counts() } else { None };
             let note = note.unwrap_or_default();
             let description = format!("  {:<8}  {path}{note}", word(view.change));
             let unified = match detail {
@@ -199,7 +162,7 @@ pub(crate) fn data(
     for turn in turns {
         let file = |view: &FileChange| {
             let mut file = json!({"path": view.path, "change": view.change});
-            if let Some((added, removed)) = lines(view) {
+            if let Some((added, removed)) = view.line_counts() {
                 file["added"] = added.into();
                 file["removed"] = removed.into();
             }
@@ -221,50 +184,9 @@ pub(crate) fn data(
     Ok(Value::Array(list))
 }
 
-/// The texts before and after; none if the file is binary.
-fn texts(view: &FileChange) -> Option<(&str, &str)> {
-    fn text(content: &Content) -> Option<&str> {
-        match content {
-            Content::Absent => Some(""),
-            Content::File { bytes: Some(bytes), .. } if !bytes.contains(&0) => {
-                std::str::from_utf8(bytes).ok()
-            }
-            Content::File { .. } | Content::Link(_) | Content::Directory | Content::Unsaved(_) => {
-                None
-            }
-        }
-    }
-    Some((text(&view.before)?, text(&view.after)?))
-}
-
-fn lines(view: &FileChange) -> Option<(usize, usize)> {
-    let (before, after) = texts(view)?;
-    let diff = TextDiff::configure().timeout(Duration::from_millis(200)).diff_lines(before, after);
-    let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
-    Some((count(ChangeTag::Insert), count(ChangeTag::Delete)))
-}
-
-/// The kind of change, if counts of lines do not describe it.
-fn note(view: &FileChange) -> Option<String> {
-    Some(match (&view.before, &view.after) {
-        (Content::Unsaved(why), _) | (_, Content::Unsaved(why)) => format!(" ({why})"),
-        (_, Content::Link(target)) => format!(" (a link to {})", target.display()),
-        (Content::Directory, Content::Absent) | (_, Content::Directory) => {
-            " (a directory)".to_owned()
-        }
-        (Content::File { mode: old, bytes: was }, Content::File { mode: new, bytes: is })
-            if was == is =>
-        {
-            format!(" (permissions {old:o} to {new:o})")
-        }
-        _ if texts(view).is_none() => " (no text)".to_owned(),
-        _ => return None,
-    })
-}
-
 /// The unified diff; empty if the file is binary.
 fn difference(view: &FileChange) -> String {
-    let Some((before, after)) = texts(view) else { return String::new() };
+    let Some((before, after)) = view.texts() else { return String::new() };
     let name = |content: &Content, side: &str| match content {
         Content::Absent => "/dev/null".to_owned(),
         _ => format!("{side}/{}", one_line(&view.path)),

@@ -232,7 +232,7 @@ fn restore(
     let history = || Ok(store.history(&id)?);
     let mut record = |kind: EventKind| appender.append(kind);
     let report = undo::restore(&snapshots, history, (direction, request), &mut record)?;
-    assembly.report(&report, undo::told(&report))?;
+    assembly.report(&report, report.to_string())?;
     Ok(if report.turns.is_empty() { Exit::Done } else { undo::exit(&report) })
 }
 

@@ -392,7 +392,7 @@ impl Requests {
             Control::Restore { direction, turns, is_forced } => {
                 let wanted = undo::request(turns, is_forced, false);
                 let (report, events) = self.restore(direction, wanted)?;
-                let mut answers = vec![Answer::Show(undo::told(&report))];
+                let mut answers = vec![Answer::Show(report.to_string())];
                 answers.extend(events.into_iter().map(noted));
                 Answer::Several(answers)
             }

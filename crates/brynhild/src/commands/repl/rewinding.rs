@@ -78,7 +78,7 @@ impl Session<'_> {
         for what in events {
             self.record(what).await?;
         }
-        Ok(undo::told(&report))
+        Ok(report.to_string())
     }
 
     pub(super) fn changes(
