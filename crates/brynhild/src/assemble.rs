@@ -55,6 +55,7 @@ use contract::policy::Mode;
 use contract::provider::{Delivery, ReasoningLevel};
 use contract::skill::Skill;
 use contract::tool::Tool;
+use plugins::dialects::{PROJECT_SKILLS, USER_SKILLS};
 use plugins::profiles::ModelProfile;
 
 use crate::assemble::answering_model::AnsweringModel;
@@ -64,15 +65,12 @@ use crate::assemble::run_context::RunContext;
 use crate::output;
 
 pub(crate) fn skills(assembly: &Assembly, root: &Path) -> Vec<Skill> {
-    let project: &[&str] = if assembly.has_project() {
-        &[".claude/skills", ".agents/skills", ".brynhild/skills"]
-    } else {
-        &[]
-    };
+    let project = PROJECT_SKILLS.iter().copied().chain([".brynhild/skills"]);
+    let project = project.filter(|_| assembly.has_project());
     let places = plugins::skills::Places {
         global: own_skills(assembly),
         custom: custom_skills(assembly),
-        project: project.iter().map(|directory| root.join(directory)).collect(),
+        project: project.map(|directory| root.join(directory)).collect(),
         cache: assembly.loaded.config_dir.as_ref().map(|dir| dir.join("cache/skills.json")),
     };
     let found = plugins::skills::discover(&places, &assembly.contributions());
@@ -155,7 +153,9 @@ pub(crate) fn skill_directories(assembly: &Assembly) -> Vec<PathBuf> {
     let mut directories = own_skills(assembly);
     directories.extend(custom_skills(assembly));
     directories.extend(plugins.map(|plugin| plugin.root.join("skills")));
-    directories.extend(assembly.claude().skills().filter_map(|skill| skill.directory.clone()));
+    directories.extend(
+        assembly.loaded_plugins().flat_map(|it| &it.skills).filter_map(|it| it.directory.clone()),
+    );
     directories.retain(|directory| directory.is_dir());
     directories
 }
@@ -163,8 +163,7 @@ pub(crate) fn skill_directories(assembly: &Assembly) -> Vec<PathBuf> {
 fn own_skills(run: &RunContext) -> Vec<PathBuf> {
     let dir = run.loaded.config_dir.iter().map(|dir| dir.join(::setup::user_files::SKILLS));
     let homes = run.environment.home.iter();
-    let others =
-        homes.flat_map(|home| [".agents/skills", ".claude/skills"].map(|it| home.join(it)));
+    let others = homes.flat_map(|home| USER_SKILLS.iter().map(|it| home.join(it)));
     dir.chain(others).collect()
 }
 

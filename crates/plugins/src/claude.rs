@@ -60,7 +60,7 @@ const ENTRIES: usize = 10_000;
 /// Bytes of a command by which it is told whose it is.
 const LOOKED_AT: usize = 64 << 10;
 
-/// A plugin or a project's directory, with all its parts.
+/// A plugin or a project's directory, with its parts that are files.
 #[derive(Default)]
 pub struct Loaded {
     /// The plugin; none for the project.
@@ -88,32 +88,11 @@ pub struct ClaudeSet {
     pub(crate) problems: Vec<Problem>,
 }
 
-impl ClaudeSet {
-    pub fn commands(&self) -> impl Iterator<Item = &Command> {
-        self.loaded.iter().flat_map(|one| &one.commands)
-    }
-
-    pub fn agents(&self) -> impl Iterator<Item = &AgentFile> {
-        self.loaded.iter().flat_map(|one| &one.agents)
-    }
-
-    pub fn skills(&self) -> impl Iterator<Item = &Skill> {
-        self.loaded.iter().flat_map(|one| &one.skills)
-    }
-
-    /// The plugins that describe MCP servers, with these.
-    pub fn servers(&self) -> impl Iterator<Item = (&Plugin, &Map<String, Value>)> {
-        let plugins = self.loaded.iter().filter_map(|one| Some((one.plugin.as_ref()?, one)));
-        plugins.map(|(plugin, one)| (plugin, &one.servers)).filter(|(_, it)| !it.is_empty())
-    }
-
-    pub fn get(&self, name: &str) -> Option<&Plugin> {
-        self.loaded.iter().filter_map(|one| one.plugin.as_ref()).find(|it| it.name() == name)
-    }
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ListedHandler {
+    /// The plugin system.
+    #[serde(skip)]
+    pub system: &'static str,
     /// The event, by the name that it has in its own system.
     pub event: &'static str,
     pub matcher: String,
@@ -127,8 +106,20 @@ impl Loaded {
         self.plugin.as_ref().map(Plugin::name)
     }
 
+    /// The MCP servers that the plugin describes.
+    pub fn described_servers(&self) -> Option<(&Plugin, &Map<String, Value>)> {
+        Some((self.plugin.as_ref()?, &self.servers)).filter(|(_, it)| !it.is_empty())
+    }
+
+    /// The directory of the plugin, or the file of the project.
+    pub fn place(&self) -> String {
+        let root = self.plugin.as_ref().map(|plugin| plugin.root.display().to_string());
+        root.unwrap_or_else(|| ".claude/settings.json".to_owned())
+    }
+
     pub fn handlers(&self) -> impl Iterator<Item = ListedHandler> {
         self.handlers.iter().map(|handler| ListedHandler {
+            system: "claude",
             event: handler.event.name(),
             matcher: handler.matcher.text().to_owned(),
             subject: handler.program.shown(),

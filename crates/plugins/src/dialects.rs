@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+pub use crate::claude::Loaded;
 use crate::env::PluginEnv;
 use crate::open_plugins::{Listed, OpenPlugins};
 use crate::plugin::{Plugin, PluginState};
@@ -26,6 +27,13 @@ const DIALECTS: [&dyn Dialect; 5] = [
     &lmao::LmaoDialect,
 ];
 
+/// Directories of agents and of skills in a user's home that programs share.
+pub const USER_AGENTS: &[&str] = &[".claude/agents"];
+pub const USER_SKILLS: &[&str] = &[".agents/skills", ".claude/skills"];
+/// The same of skills in a project, and all paths of it that bring extensions.
+pub const PROJECT_SKILLS: &[&str] = &[".claude/skills", ".agents/skills"];
+pub const PROJECT_PATHS: &[&str] = &[".agents/skills", ".claude"];
+
 const UNTRUSTED: &str = "it is not trusted (`brynhild trust` shows it and asks)";
 
 /// A plugin system.
@@ -36,6 +44,10 @@ trait Dialect: Send + Sync {
     /// Loads the plugins; none if there are none. Runs those that no cache describes.
     async fn open(&self, _env: &PluginEnv<'_>) -> Option<Arc<dyn OpenPlugins>> {
         None
+    }
+    /// The active plugins with parts that are files; those of a trusted project come last.
+    fn loaded<'a>(&self, _env: &PluginEnv<'a>) -> &'a [Loaded] {
+        &[]
     }
     /// Plugins that lists show although nothing of them is opened.
     fn unopened(&self, _env: &PluginEnv<'_>) -> Vec<Listed> {
@@ -110,6 +122,12 @@ pub async fn open(env: &PluginEnv<'_>) -> Vec<Arc<dyn OpenPlugins>> {
     }
     env.directories().save();
     opened
+}
+
+/// The commands, agents, skills and servers of the active plugins of all systems but Brynhild's own,
+/// and of a trusted project. The first call finds them, and reports broken ones.
+pub fn loaded<'a>(env: &PluginEnv<'a>) -> Vec<&'a Loaded> {
+    DIALECTS.iter().flat_map(|dialect| dialect.loaded(env)).collect()
 }
 
 /// The plugins that lists show although nothing of them is opened.

@@ -9,7 +9,8 @@ use contract::provider::ReasoningLevel;
 use contract::sandbox::Sandbox;
 use files::changes::ChangeTracker;
 use mcp::ClientRegistry;
-use plugins::claude::{ClaudeSet, Expansions};
+use plugins::claude::Expansions;
+use plugins::dialects::{self, Loaded};
 use plugins::directories::Directories;
 use plugins::env::PluginCache;
 use plugins::offer::Contributions;
@@ -191,9 +192,10 @@ impl Assembly {
         self.parts.held_problems.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The Claude-style plugins. The first call finds them and warns about broken ones.
-    pub(crate) fn claude(&self) -> &ClaudeSet {
-        plugins::dialects::claude::set(&self.plugin_env())
+    /// The files of active plugins and of a trusted project. The first call finds them and warns
+    /// about broken ones.
+    pub(crate) fn loaded_plugins(&self) -> impl Iterator<Item = &Loaded> {
+        dialects::loaded(&self.plugin_env()).into_iter()
     }
 
     pub(crate) fn expansions(&self) -> &Arc<Expansions> {
@@ -206,7 +208,7 @@ impl Assembly {
 
     pub(crate) fn contributions(&self) -> Contributions<'_> {
         let mut contributions = self.plugins().contributions();
-        contributions.skills.extend(self.claude().skills());
+        contributions.skills.extend(self.loaded_plugins().flat_map(|it| &it.skills));
         contributions
     }
 

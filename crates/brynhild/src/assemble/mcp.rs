@@ -22,7 +22,7 @@ use config::origin::Layer;
 use config::redact;
 use contract::sandbox::{Limits, SandboxError};
 use futures::FutureExt as _;
-use plugins::dialects::Named;
+use plugins::dialects::{Loaded, Named};
 use plugins::open_plugins::Listed;
 use plugins::plugin::{PluginState, ReportLine};
 use serde_json::{Map, Value};
@@ -86,7 +86,7 @@ pub(crate) fn set_model(servers: &Servers, answering: &AnsweringModel) {
 /// hooks call.
 pub(crate) async fn fetch(assembly: &Assembly, servers: &Servers, tool: Option<&str>) {
     let Some(tool) = tool else { return servers.fetch_catalogs().await };
-    let hooks = assembly.claude().loaded.iter().flat_map(plugins::claude::Loaded::servers_asked);
+    let hooks = assembly.loaded_plugins().flat_map(Loaded::servers_asked);
     let called: Vec<&str> = hooks.collect();
     let is_called = |server: &str| {
         let plain = server.rsplit(':').next().unwrap_or(server);
@@ -320,7 +320,7 @@ pub(crate) fn is_used(assembly: &Assembly) -> bool {
         || (assembly.has_project() && exists(McpScope::Project))
         || server_config::configures_servers(&assembly.config().mcp)
         || assembly.services.editor_servers.get().is_some()
-        || assembly.claude().servers().next().is_some()
+        || assembly.loaded_plugins().any(|it| it.described_servers().is_some())
 }
 
 fn launch_settings(assembly: &Assembly) -> Result<LaunchSettings, Problem> {

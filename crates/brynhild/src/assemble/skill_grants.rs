@@ -32,7 +32,7 @@ impl Grants {
         let entry = |skill: &Skill| (skill.name.to_lowercase(), skill.allowed_tools.clone());
         let mut allowed: BTreeMap<String, Vec<String>> =
             skills.iter().filter(counts).map(entry).collect();
-        for command in assembly.claude().commands() {
+        for command in assembly.loaded_plugins().flat_map(|it| &it.commands) {
             let tools = command.recipe.iter().flat_map(|recipe| &recipe.allowed_tools);
             allowed.insert(grant_name(command), tools.cloned().collect());
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use args::HooksCommand;
 use contract::text::head;
 use plugins::claude::ListedHandler;
+use plugins::dialects;
 use plugins::hooks::{Event, Ledger, Listed, Loaded, Pretended};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -103,9 +104,9 @@ struct ForeignHook {
 
 impl ForeignHook {
     fn row(&self) -> [String; 7] {
-        let ListedHandler { event, matcher, subject, description } = &self.handler;
+        let ListedHandler { system, event, matcher, subject, description } = &self.handler;
         let subject = if description.is_empty() { subject } else { description };
-        [*event, matcher, "claude", "on", &self.source, &self.file, head(subject, 60)]
+        [*event, matcher, system, "on", &self.source, &self.file, head(subject, 60)]
             .map(str::to_owned)
     }
 }
@@ -115,16 +116,13 @@ fn foreign(assembly: &Assembly, event: Option<&str>) -> Vec<ForeignHook> {
     if assembly.global.safe {
         return Vec::new();
     }
-    let of = |one: &plugins::claude::Loaded| {
+    let of = |one: &dialects::Loaded| {
         let source = one.name().unwrap_or("project").to_owned();
-        let file = match &one.plugin {
-            Some(plugin) => plugin.root.display().to_string(),
-            None => String::from(".claude/settings.json"),
-        };
+        let file = one.place();
         let foreign = |handler| ForeignHook { source: source.clone(), file: file.clone(), handler };
         one.handlers().map(foreign).collect::<Vec<_>>()
     };
-    let all = assembly.claude().loaded.iter().flat_map(of);
+    let all = assembly.loaded_plugins().flat_map(of);
     all.filter(|it| event.is_none_or(|event| event == it.handler.event)).collect()
 }
 

@@ -85,7 +85,7 @@ impl Offer {
             global: own.map(|dir| dir.join(::setup::user_files::COMMANDS)),
             project: root.map(|root| root.join(".brynhild/commands")),
             project_rank: if is_trusted { Rank::Full } else { Rank::Guest },
-            foreign: assembly.claude().commands().cloned().collect(),
+            foreign: assembly.loaded_plugins().flat_map(|it| &it.commands).cloned().collect(),
         };
         let found = plugins::commands::discover(&places, &assembly.contributions());
         let names = BUILTIN.iter().map(|builtin| builtin.name);

@@ -304,7 +304,11 @@ fn module_imports(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
         if ["lib", "main", "bin"].contains(&from.as_str()) {
             continue;
         }
-        for name in names_of_the_root(&read(file)) {
+        let mut text = read(file);
+        if file.parent() == Some(source) {
+            text = text.replace("super::", "crate::");
+        }
+        for name in names_of_the_root(&text) {
             let to = if modules.contains(&name) { Some(&name) } else { reexports.get(&name) };
             if let Some(to) = to.filter(|to| **to != from && modules.contains(*to)) {
                 imports.entry(from.clone()).or_default().insert(to.clone());

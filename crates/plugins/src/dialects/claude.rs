@@ -42,6 +42,10 @@ impl Dialect for ClaudeDialect {
         active.map(|plugin| Named::plugin(plugin, NAME)).chain(idle).chain(rejected).collect()
     }
 
+    fn loaded<'a>(&self, env: &PluginEnv<'a>) -> &'a [Loaded] {
+        &set(env).loaded
+    }
+
     async fn open(&self, env: &PluginEnv<'_>) -> Option<Arc<dyn OpenPlugins>> {
         let set = set(env);
         if set.loaded.is_empty() && set.idle.is_empty() && set.rejected.is_empty() {
@@ -54,7 +58,7 @@ impl Dialect for ClaudeDialect {
 }
 
 /// The plugins, found on first use; their problems are told then.
-pub fn set<'a>(env: &PluginEnv<'a>) -> &'a ClaudeSet {
+fn set<'a>(env: &PluginEnv<'a>) -> &'a ClaudeSet {
     env.cache.claude.get_or_init(|| {
         let set = if env.is_safe { ClaudeSet::default() } else { discover(env) };
         env.report_all(&set.problems);

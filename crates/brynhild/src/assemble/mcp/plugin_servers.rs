@@ -1,9 +1,10 @@
-//! MCP servers that plugins for Claude Code describe.
+//! MCP servers that plugins describe in files.
 
 use std::collections::BTreeMap;
 
 use ::mcp::config::{self, ConfigProblem, ProblemKind, Scope, Server, Source};
 use contract::sandbox::Network;
+use plugins::dialects::Loaded;
 use plugins::plugin::Plugin;
 use serde_json::{Map, Value, json};
 
@@ -13,7 +14,8 @@ use crate::output;
 
 /// The documents of plugins that describe servers.
 pub(super) fn sources(assembly: &Assembly) -> Vec<Source> {
-    assembly.claude().servers().map(|(plugin, servers)| source(plugin, servers)).collect()
+    let described = assembly.loaded_plugins().filter_map(Loaded::described_servers);
+    described.map(|(plugin, servers)| source(plugin, servers)).collect()
 }
 
 fn source(plugin: &Plugin, servers: &Map<String, Value>) -> Source {
@@ -55,7 +57,11 @@ pub(crate) fn faults(
 /// Gives a server of a plugin the plugin's directory, data and grants.
 pub(super) fn equip(assembly: &Assembly, server: &mut Server) {
     let Scope::Plugin(name) = &server.scope else { return };
-    let Some(plugin) = assembly.claude().get(name) else { return };
+    let Some(plugin) =
+        assembly.loaded_plugins().filter_map(|it| it.plugin.as_ref()).find(|it| it.name() == name)
+    else {
+        return;
+    };
     let data = assembly.plugin_env().plugin_data().join(name);
     if let Err(error) = std::fs::create_dir_all(&data) {
         output::warning(&format!("cannot make {}: {error}", data.display()));

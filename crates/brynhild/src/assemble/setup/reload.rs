@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use contract::event::{EventKind, Level};
 use contract::policy::Approvals;
 use contract::tool::ToolSpec;
-use plugins::dialects::chibi;
+use plugins::dialects::{PROJECT_PATHS, USER_SKILLS, chibi};
 use python_host::Host;
 use setup::user_files as own;
 use tools::fingerprint::{Fingerprint, Places};
@@ -31,7 +31,7 @@ const OWN: &[&str] = &[
     own::PLUGINS, own::PLUGIN_STATES, own::PROFILES, own::RULES, own::SKILLS, own::TRUST,
 ];
 /// A project's extensions, from its root; its rules are added to these.
-const PROJECT: &[&str] = &[".brynhild", ".agents/skills", ".claude", ".mcp.json"];
+const PROJECT: &[&str] = &[".brynhild", ".mcp.json"];
 
 pub(crate) struct Reload {
     global: Global,
@@ -196,12 +196,11 @@ fn places(assembly: &Assembly, inputs: &SetupInputs) -> Places {
     whole.extend(assembly.layer_files());
     if assembly.has_project() {
         let root = &inputs.root;
-        whole.extend(PROJECT.iter().map(|name| root.join(name)));
+        whole.extend(PROJECT.iter().chain(PROJECT_PATHS).map(|name| root.join(name)));
         whole.extend(plugins::rules::project_files(root, &assembly.environment.cwd));
     }
     let home = assembly.environment.home.iter();
-    whole
-        .extend(home.flat_map(|home| [".agents/skills", ".claude/skills"].map(|it| home.join(it))));
+    whole.extend(home.flat_map(|home| USER_SKILLS.iter().map(|it| home.join(it))));
     let named = assembly.environment.variable("BRYNHILD_SKILL_PATH").unwrap_or_default();
     whole.extend(std::env::split_paths(named).filter(|path| !path.as_os_str().is_empty()));
     let env = assembly.plugin_env();

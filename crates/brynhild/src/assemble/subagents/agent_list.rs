@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use initrunner::role;
 use plugins::claude::{self, AgentFile};
+use plugins::dialects::USER_AGENTS;
 use plugins::problem::Problem as Fault;
 use subagents::PLAIN;
 
@@ -64,7 +65,8 @@ impl AgentList {
         list.of_project(assembly);
         let home = assembly.environment.home.as_deref();
         let own = assembly.loaded.config_dir.iter().map(|dir| dir.join(setup::user_files::AGENTS));
-        let own: Vec<PathBuf> = own.chain(home.map(|home| home.join(".claude/agents"))).collect();
+        let shared = home.into_iter().flat_map(|home| USER_AGENTS.iter().map(|it| home.join(it)));
+        let own: Vec<PathBuf> = own.chain(shared).collect();
         for directory in &own {
             let (files, problems) = claude::agents_in(directory);
             list.problems.extend(problems);
@@ -72,7 +74,7 @@ impl AgentList {
                 list.add_file(file, "user".to_owned());
             }
         }
-        for file in assembly.claude().agents() {
+        for file in agents(assembly) {
             if let Some(plugin) = &file.plugin {
                 list.add_file(file.clone(), format!("plugin:{plugin}"));
             }
@@ -133,7 +135,7 @@ impl AgentList {
                 Err(problem) => self.problems.push(problem),
             }
         }
-        for file in assembly.claude().agents().filter(|file| file.plugin.is_none()) {
+        for file in agents(assembly).filter(|file| file.plugin.is_none()) {
             self.add_file(file.clone(), "project".to_owned());
         }
     }
@@ -163,6 +165,11 @@ impl AgentList {
             }
         }
     }
+}
+
+/// The agents that other plugin systems bring, and those of a trusted project.
+fn agents(assembly: &Assembly) -> impl Iterator<Item = &AgentFile> {
+    assembly.loaded_plugins().flat_map(|it| &it.agents)
 }
 
 #[cfg(test)]
