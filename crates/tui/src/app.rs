@@ -271,7 +271,10 @@ impl App {
         self.status.model = one_line(model);
         self.status.mode = mode;
         self.is_dirty = true;
-        self.flush_queue()
+        let mut effects = self.flush_queue();
+        // Before, nobody could answer.
+        self.request_completions(&mut effects);
+        effects
     }
 
     /// Takes note of the time at which what follows happens.
