@@ -15,7 +15,9 @@ fn reply(seq: u64, usage: Usage) -> Event {
 
 fn figures_of(events: &[Event]) -> SessionFigures {
     let mut fold = Fold::default();
-    events.iter().for_each(|event| fold.add(event));
+    for event in events {
+        fold.add(event);
+    }
     fold.finish(SessionId::parse("one").unwrap())
 }
 
