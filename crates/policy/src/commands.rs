@@ -184,8 +184,8 @@ fn named_files(call: &Call<'_>, part: &Simple) -> Vec<Finding> {
         return steps(&mut words.iter(), Touch::Read);
     }
     match read_only::check(part.argv()) {
-        Knowledge::Checked { outcome: Ok(looked), .. } => {
-            let plain = looked.contents.iter().filter(|it| !it.glob);
+        Knowledge::Checked { outcome: Ok(read_paths), .. } => {
+            let plain = read_paths.contents.iter().filter(|it| !it.glob);
             let words: Vec<Word> = plain.map(|it| Word::literal(&it.text)).collect();
             steps(&mut words.iter(), Touch::Read)
         }
@@ -243,7 +243,7 @@ fn grants(call: &Call<'_>, script: &Script, shown: &str) -> (Vec<Finding>, bool)
                 read_only = false;
                 steps.push(allow_by_rule(&part.source, &why, &origin));
             }
-            Grant::Doubtful(why) => {
+            Grant::NotProven(why) => {
                 read_only = false;
                 let step = ask(Kind::Run, &part.source, &why);
                 steps.push(step.remedied_by(remember::command(part)));

@@ -7,7 +7,7 @@ use contract::policy::Decision;
 use crate::call::{Access, Call};
 use crate::glob::Reading;
 use crate::paths::{Place, normalize};
-use crate::read_only::{self, Knowledge, Looked, Operand, git};
+use crate::read_only::{self, Knowledge, Operand, ReadPaths, git};
 use crate::rules::{CommandPattern, Target};
 use crate::shell::wrappers::{self, Inner};
 use crate::shell::{Script, Simple, Word};
@@ -20,7 +20,7 @@ pub(crate) enum Grant {
     /// A rule or setting allows it.
     ByRule { why: String, origin: String },
     /// It is asked about, for this reason.
-    Doubtful(String),
+    NotProven(String),
 }
 
 /// Variables that change nothing but language, time zone and color.
@@ -35,15 +35,15 @@ const WRAPPED: usize = 8;
 pub(crate) fn grant(call: &Call<'_>, script: &Script, part: &Simple) -> Grant {
     let dirs = &script.dirs[..part.seen.min(script.dirs.len())];
     if dirs.iter().any(|dir| call.places.place(dir) == Place::Outside) {
-        return Grant::Doubtful(String::from("runs outside the workspace"));
+        return Grant::NotProven(String::from("runs outside the workspace"));
     }
     if let Some(word) = part.assignments.iter().find(|word| !is_harmless(word)) {
         let name = word.text.split('=').next().unwrap_or_default();
-        return Grant::Doubtful(format!("sets `{name}`"));
+        return Grant::NotProven(format!("sets `{name}`"));
     }
     match part.argv() {
         [] if part.assignments.is_empty() => known("changes nothing"),
-        [] => Grant::Doubtful(String::from("sets a variable")),
+        [] => Grant::NotProven(String::from("sets a variable")),
         argv => program(call, argv, dirs),
     }
 }
@@ -97,7 +97,7 @@ fn program(call: &Call<'_>, argv: &[Word], dirs: &[PathBuf]) -> Grant {
     }
     let inner = unwrapped(argv);
     let Some(name) = inner.first().filter(|name| !name.quoted && !name.glob) else {
-        return Grant::Doubtful(String::from("its program's name is quoted or missing"));
+        return Grant::NotProven(String::from("its program's name is quoted or missing"));
     };
     if argv[0].text == "command" && inner.len() == argv.len() {
         let looks_up = argv.get(1).is_some_and(|word| ["-v", "-V"].contains(&word.text.as_str()));
@@ -111,16 +111,16 @@ fn program(call: &Call<'_>, argv: &[Word], dirs: &[PathBuf]) -> Grant {
     match read_only::check(inner) {
         Knowledge::Unknown => {
             rule(call, inner, |_| true).or_else(|| rule(call, argv, |_| true)).unwrap_or_else(
-                || Grant::Doubtful(format!("`{}` is not on your allowlist", name.text)),
+                || Grant::NotProven(format!("`{}` is not on your allowlist", name.text)),
             )
         }
         Knowledge::Checked { identity, outcome } => {
-            let outcome = outcome.map_err(|doubt| doubt.0);
-            match outcome.and_then(|looked| files(call, inner, &looked, dirs)) {
+            let outcome = outcome.map_err(|reason| reason.0);
+            match outcome.and_then(|read_paths| files(call, inner, &read_paths, dirs)) {
                 Ok(()) => known("only reads"),
                 // A rule for the program does not mean the options that the tables leave out.
                 Err(why) => rule(call, inner, |pattern| pattern.length() > identity)
-                    .unwrap_or(Grant::Doubtful(why)),
+                    .unwrap_or(Grant::NotProven(why)),
             }
         }
     }
@@ -157,23 +157,28 @@ fn change_dir(call: &Call<'_>, argv: &[Word], dirs: &[PathBuf]) -> Grant {
     let target = match argv {
         [_, target] => target,
         [_, dashes, target] if dashes.text == "--" => target,
-        _ => return Grant::Doubtful(String::from("changes to a directory that is not known")),
+        _ => return Grant::NotProven(String::from("changes to a directory that is not known")),
     };
     match readable(call, &Operand::from(target), dirs, false) {
         Ok(()) => known("only changes the directory"),
-        Err(why) => Grant::Doubtful(why),
+        Err(why) => Grant::NotProven(why),
     }
 }
 
 /// Checks the files that a read-only program shows.
-fn files(call: &Call<'_>, argv: &[Word], looked: &Looked, dirs: &[PathBuf]) -> Result<(), String> {
+fn files(
+    call: &Call<'_>,
+    argv: &[Word],
+    read_paths: &ReadPaths,
+    dirs: &[PathBuf],
+) -> Result<(), String> {
     let sub = git::directory(&argv[1..]).filter(|_| argv[0].text == "git");
     let dirs: Vec<PathBuf> = match sub {
         Some(sub) => dirs.iter().map(|dir| dir.join(sub)).collect(),
         None => dirs.to_vec(),
     };
-    looked.contents.iter().try_for_each(|it| readable(call, it, &dirs, true))?;
-    looked.names.iter().try_for_each(|it| readable(call, it, &dirs, false))
+    read_paths.contents.iter().try_for_each(|it| readable(call, it, &dirs, true))?;
+    read_paths.names.iter().try_for_each(|it| readable(call, it, &dirs, false))
 }
 
 /// Checks that a file may be read without asking; only names and properties if not `contents`.

@@ -16,7 +16,7 @@ use crate::word_list::listed;
 
 /// The files that a read-only command reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Looked {
+pub(crate) struct ReadPaths {
     /// Paths whose contents it shows.
     pub(crate) contents: Vec<Operand>,
     /// Paths whose names or properties it shows.
@@ -46,9 +46,9 @@ impl From<&Word> for Operand {
 
 /// Why an argument keeps a program from being proven read-only.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Doubt(pub(crate) String);
+pub(crate) struct NotReadOnly(pub(crate) String);
 
-impl Doubt {
+impl NotReadOnly {
     fn new(why: impl Into<String>) -> Self {
         Self(why.into())
     }
@@ -63,7 +63,7 @@ pub(crate) enum Knowledge {
         /// 1, or 2 if the second word is a subcommand.
         identity: usize,
         /// The files it reads, or why it is not proven read-only.
-        outcome: Result<Looked, Doubt>,
+        outcome: Result<ReadPaths, NotReadOnly>,
     },
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn check(words: &[Word]) -> Knowledge {
     };
     let name = program.text.as_str();
     if asks_for_text(name, args) {
-        return Knowledge::Checked { identity: 1, outcome: Ok(Looked::default()) };
+        return Knowledge::Checked { identity: 1, outcome: Ok(ReadPaths::default()) };
     }
     let outcome = match name {
         "git" => return git::check(args),
@@ -106,7 +106,7 @@ pub(crate) fn check(words: &[Word]) -> Knowledge {
         "xxd" => facts::xxd(args),
         "printenv" => facts::printenv(args),
         "printf" => table::printf(args),
-        "echo" | "true" | "false" | ":" => Ok(Looked::default()),
+        "echo" | "true" | "false" | ":" => Ok(ReadPaths::default()),
         name => match table::check(name, args) {
             Some(outcome) => outcome,
             None => return Knowledge::Unknown,

@@ -1,6 +1,6 @@
 //! Programs that wait, or show processes, variables and bytes, each with what it may be given.
 
-use super::{Doubt, Looked, Operand};
+use super::{NotReadOnly, Operand, ReadPaths};
 use crate::shell::Word;
 use crate::word_list::listed;
 
@@ -18,7 +18,7 @@ const COLUMNS: &str = "\
 const PATIENCE: f64 = 3600.0;
 
 /// `sleep`: numbers, each with a unit or without.
-pub(crate) fn sleep(args: &[Word]) -> Result<Looked, Doubt> {
+pub(crate) fn sleep(args: &[Word]) -> Result<ReadPaths, NotReadOnly> {
     let seconds = |word: &Word| {
         let (number, unit) = match word.text.strip_suffix(['s', 'm', 'h', 'd']) {
             Some(number) => (number, &word.text[number.len()..]),
@@ -37,36 +37,36 @@ pub(crate) fn sleep(args: &[Word]) -> Result<Looked, Doubt> {
     let all: Option<Vec<f64>> = args.iter().map(seconds).collect();
     match all {
         Some(all) if !all.is_empty() && all.iter().sum::<f64>() <= PATIENCE => {
-            Ok(Looked::default())
+            Ok(ReadPaths::default())
         }
-        Some(all) if !all.is_empty() => Err(Doubt::new("it waits for more than an hour")),
-        Some(_) | None => Err(Doubt::new("how long it waits is not known")),
+        Some(all) if !all.is_empty() => Err(NotReadOnly::new("it waits for more than an hour")),
+        Some(_) | None => Err(NotReadOnly::new("how long it waits is not known")),
     }
 }
 
 /// `ulimit`: which limits hold, none set.
-pub(crate) fn ulimit(args: &[Word]) -> Result<Looked, Doubt> {
+pub(crate) fn ulimit(args: &[Word]) -> Result<ReadPaths, NotReadOnly> {
     let is_letter = |word: &Word| {
         let letters = word.text.strip_prefix('-').unwrap_or_default();
         !word.glob && !letters.is_empty() && letters.bytes().all(|b| b.is_ascii_alphabetic())
     };
     if !args.iter().all(is_letter) {
-        return Err(Doubt::new("it would set a limit"));
+        return Err(NotReadOnly::new("it would set a limit"));
     }
-    Ok(Looked::default())
+    Ok(ReadPaths::default())
 }
 
 /// `printenv`: single variables that hold no secret.
-pub(crate) fn printenv(args: &[Word]) -> Result<Looked, Doubt> {
+pub(crate) fn printenv(args: &[Word]) -> Result<ReadPaths, NotReadOnly> {
     let is_harmless = |word: &Word| !word.glob && listed(VARIABLES, &word.text);
     if args.is_empty() || !args.iter().all(is_harmless) {
-        return Err(Doubt::new("it shows variables that may hold secrets"));
+        return Err(NotReadOnly::new("it shows variables that may hold secrets"));
     }
-    Ok(Looked::default())
+    Ok(ReadPaths::default())
 }
 
 /// `ps`: which processes, and columns that do not show their variables.
-pub(crate) fn ps(args: &[Word]) -> Result<Looked, Doubt> {
+pub(crate) fn ps(args: &[Word]) -> Result<ReadPaths, NotReadOnly> {
     let numbers = |text: &str| text.split(',').all(|it| it.parse::<u32>().is_ok());
     let names = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "_.,-".contains(c));
     let columns = |text: &str| {
@@ -102,27 +102,27 @@ pub(crate) fn ps(args: &[Word]) -> Result<Looked, Doubt> {
             },
         };
         if word.glob || !is_known {
-            return Err(Doubt::new(format!("`{text}` is not known to be harmless")));
+            return Err(NotReadOnly::new(format!("`{text}` is not known to be harmless")));
         }
     }
-    Ok(Looked::default())
+    Ok(ReadPaths::default())
 }
 
 /// `xxd`: one file, which it shows; a second one would be written.
-pub(crate) fn xxd(args: &[Word]) -> Result<Looked, Doubt> {
+pub(crate) fn xxd(args: &[Word]) -> Result<ReadPaths, NotReadOnly> {
     const ALONE: &str = "-a -b -C -d -e -E -i -p -ps -u -v";
     const NUMBERED: &str = "-c -g -l -o -s";
     let is_number = |text: &str| {
         let digits = text.trim_start_matches(['+', '-']).trim_start_matches("0x");
         !digits.is_empty() && digits.chars().all(|c| c.is_ascii_hexdigit())
     };
-    let mut looked = Looked::default();
+    let mut read_paths = ReadPaths::default();
     let mut args = args.iter();
     while let Some(word) = args.next() {
         let text = word.text.as_str();
-        let known = if listed(NUMBERED, text) && looked.contents.is_empty() {
+        let known = if listed(NUMBERED, text) && read_paths.contents.is_empty() {
             args.next().is_some_and(|value| !value.glob && is_number(&value.text))
-        } else if text.len() > 1 && text.starts_with('-') && !looked.contents.is_empty() {
+        } else if text.len() > 1 && text.starts_with('-') && !read_paths.contents.is_empty() {
             // Behind a file it is the name of another one.
             false
         } else if let Some(rest) = text.strip_prefix('-').filter(|rest| !rest.is_empty()) {
@@ -130,15 +130,15 @@ pub(crate) fn xxd(args: &[Word]) -> Result<Looked, Doubt> {
             listed(ALONE, text)
                 || (attached && rest[1..].chars().all(|c| c.is_ascii_digit()) && rest.len() > 1)
         } else {
-            looked.contents.push(Operand::from(word));
+            read_paths.contents.push(Operand::from(word));
             !word.glob
         };
         if !known {
-            return Err(Doubt::new(format!("`{text}` is not known to be harmless")));
+            return Err(NotReadOnly::new(format!("`{text}` is not known to be harmless")));
         }
     }
-    if looked.contents.len() > 1 {
-        return Err(Doubt::new("its second operand is a file that it writes"));
+    if read_paths.contents.len() > 1 {
+        return Err(NotReadOnly::new("its second operand is a file that it writes"));
     }
-    Ok(looked)
+    Ok(read_paths)
 }

@@ -1,6 +1,6 @@
 //! `find` with tests and printing actions only.
 
-use super::{Doubt, Looked, Operand};
+use super::{NotReadOnly, Operand, ReadPaths};
 use crate::shell::Word;
 use crate::word_list::listed;
 
@@ -15,24 +15,24 @@ const WITH_VALUE: &str = "\
 const WITH_FILE: &str = "-newer -anewer -cnewer -samefile";
 
 /// Checks the starting points and the expression.
-pub(crate) fn check(args: &[Word]) -> Result<Looked, Doubt> {
-    let mut looked = Looked::default();
+pub(crate) fn check(args: &[Word]) -> Result<ReadPaths, NotReadOnly> {
+    let mut read_paths = ReadPaths::default();
     let mut rest = args.iter();
     while let Some(word) = rest.next() {
         let text = word.text.as_str();
         if word.glob || !(text.starts_with(['-', '!']) || ["(", ")", ","].contains(&text)) {
-            looked.names.push(Operand::from(word));
+            read_paths.names.push(Operand::from(word));
         } else if listed(ALONE, text) {
         } else if listed(WITH_VALUE, text) || listed(WITH_FILE, text) {
             let value = rest.next().filter(|value| !value.glob).ok_or_else(|| {
-                Doubt::new(format!("the value of `{text}` is missing or not quoted"))
+                NotReadOnly::new(format!("the value of `{text}` is missing or not quoted"))
             })?;
             if listed(WITH_FILE, text) {
-                looked.names.push(Operand::from(value));
+                read_paths.names.push(Operand::from(value));
             }
         } else {
-            return Err(Doubt::new(format!("`{text}` is not known to be harmless")));
+            return Err(NotReadOnly::new(format!("`{text}` is not known to be harmless")));
         }
     }
-    Ok(looked)
+    Ok(read_paths)
 }

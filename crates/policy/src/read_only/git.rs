@@ -2,7 +2,7 @@
 //! another repository.
 
 use super::options::{Grammar, Options};
-use super::{Doubt, Knowledge, Looked, Operand};
+use super::{Knowledge, NotReadOnly, Operand, ReadPaths};
 use crate::shell::Word;
 use crate::word_list::listed;
 
@@ -177,27 +177,27 @@ const SUBCOMMANDS: &[Subcommand] = &[
 pub(crate) fn check(args: &[Word]) -> Knowledge {
     let checked = |identity, outcome| Knowledge::Checked { identity, outcome };
     let mut at = 0;
-    let mut looked = Looked::default();
+    let mut read_paths = ReadPaths::default();
     loop {
         let Some(word) = args.get(at) else {
-            return checked(1, Err(Doubt::new("it names no subcommand")));
+            return checked(1, Err(NotReadOnly::new("it names no subcommand")));
         };
         let text = word.text.as_str();
         if text == "--version" && args.len() == 1 {
-            return checked(1, Ok(looked));
+            return checked(1, Ok(read_paths));
         }
         if text == "-C" && at == 0 {
             // Whoever asks takes all paths from that directory.
             if directory(args).is_none() {
-                return checked(1, Err(Doubt::new("it works on another repository")));
+                return checked(1, Err(NotReadOnly::new("it works on another repository")));
             }
-            looked.names.push(Operand::plain("."));
+            read_paths.names.push(Operand::plain("."));
             at += 2;
         } else if listed(GLOBAL, text) {
             at += 1;
         } else if text.starts_with('-') || word.glob {
             let why = format!("option `{text}` of git is not known to be harmless");
-            return checked(1, Err(Doubt::new(why)));
+            return checked(1, Err(NotReadOnly::new(why)));
         } else {
             break;
         }
@@ -208,7 +208,7 @@ pub(crate) fn check(args: &[Word]) -> Knowledge {
     };
     let outcome = known
         .check(&args[at + 1..])
-        .map(|more| Looked { contents: more.contents, names: looked.names });
+        .map(|more| ReadPaths { contents: more.contents, names: read_paths.names });
     checked(2 + at, outcome)
 }
 
@@ -225,11 +225,11 @@ pub(crate) fn directory(args: &[Word]) -> Option<&str> {
 }
 
 impl Subcommand {
-    fn check(&self, args: &[Word]) -> Result<Looked, Doubt> {
+    fn check(&self, args: &[Word]) -> Result<ReadPaths, NotReadOnly> {
         let options = self.read(args)?;
         for format in options.values(&["format", "pretty", "sort", "group"]) {
             if format.contains("%G") || format.contains("signature") {
-                return Err(Doubt::new("checking signatures runs a program"));
+                return Err(NotReadOnly::new("checking signatures runs a program"));
             }
         }
         let words = || options.operands.iter().map(|word| word.text.as_str());
@@ -239,7 +239,7 @@ impl Subcommand {
             Check::Nothing => {}
             Check::ListsOnly(markers) => {
                 if !options.operands.is_empty() && !options.has(markers) {
-                    return Err(Doubt::new(format!("it may create a {}", self.name)));
+                    return Err(NotReadOnly::new(format!("it may create a {}", self.name)));
                 }
             }
             Check::FirstIs(allowed) => match words().next() {
@@ -247,7 +247,7 @@ impl Subcommand {
                 Some(word) if allowed.contains(&word) && (shows_alone || leads(word)) => {}
                 None if shows_alone => {}
                 Some(_) | None => {
-                    return Err(Doubt::new(format!(
+                    return Err(NotReadOnly::new(format!(
                         "it may do more than `{} {}`",
                         self.name, allowed[0]
                     )));
@@ -256,35 +256,44 @@ impl Subcommand {
             Check::Pattern => {
                 let pattern = options.operands.first().is_some_and(|word| !word.glob);
                 if !options.has(&["e"]) && !pattern {
-                    return Err(Doubt::new("its pattern is missing or not quoted"));
+                    return Err(NotReadOnly::new("its pattern is missing or not quoted"));
                 }
             }
             Check::AtMostOne => {
                 if words().count() > 1 {
-                    return Err(Doubt::new(format!("it may do more than show: `{}`", self.name)));
+                    return Err(NotReadOnly::new(format!(
+                        "it may do more than show: `{}`",
+                        self.name
+                    )));
                 }
             }
             Check::Needs(options_that_show) => {
                 if !options.has(options_that_show) {
-                    return Err(Doubt::new(format!("it may do more than show: `{}`", self.name)));
+                    return Err(NotReadOnly::new(format!(
+                        "it may do more than show: `{}`",
+                        self.name
+                    )));
                 }
             }
             Check::Gets => {
                 let is_name = words().count() == 1 && words().all(|word| word.contains('.'));
                 if !options.has(&["get", "get-all"]) && !is_name {
-                    return Err(Doubt::new("it may do more than show a setting"));
+                    return Err(NotReadOnly::new("it may do more than show a setting"));
                 }
             }
             Check::NoOperands => {
                 if words().next().is_some() {
-                    return Err(Doubt::new(format!("it may do more than show: `{}`", self.name)));
+                    return Err(NotReadOnly::new(format!(
+                        "it may do more than show: `{}`",
+                        self.name
+                    )));
                 }
             }
         }
-        Ok(Looked { contents: self.paths(&options), names: Vec::new() })
+        Ok(ReadPaths { contents: self.paths(&options), names: Vec::new() })
     }
 
-    fn read<'a>(&self, args: &'a [Word]) -> Result<Options<'a>, Doubt> {
+    fn read<'a>(&self, args: &'a [Word]) -> Result<Options<'a>, NotReadOnly> {
         let mut lists = vec![self.long];
         lists.extend(self.also);
         let counted = ["log", "show", "rev-list", "reflog", "grep", "stash", "whatchanged"];

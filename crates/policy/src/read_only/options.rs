@@ -1,6 +1,6 @@
 //! Reads options the way most programs do, and refuses every option that is not listed.
 
-use super::Doubt;
+use super::NotReadOnly;
 use crate::shell::Word;
 
 /// The options of a program that keep it harmless.
@@ -47,7 +47,7 @@ enum Takes {
 
 impl Grammar<'_> {
     /// Reads `args`.
-    pub(crate) fn read<'a>(&self, args: &'a [Word]) -> Result<Options<'a>, Doubt> {
+    pub(crate) fn read<'a>(&self, args: &'a [Word]) -> Result<Options<'a>, NotReadOnly> {
         let mut read = Options::default();
         let mut rest = args.iter();
         let mut dashes = false;
@@ -73,7 +73,7 @@ impl Grammar<'_> {
         option: &str,
         rest: &mut impl Iterator<Item = &'a Word>,
         read: &mut Options<'a>,
-    ) -> Result<(), Doubt> {
+    ) -> Result<(), NotReadOnly> {
         let (name, attached) = match option.split_once('=') {
             Some((name, value)) => (name, Some(value.to_owned())),
             None => (option, None),
@@ -105,7 +105,7 @@ impl Grammar<'_> {
         letters: &str,
         rest: &mut impl Iterator<Item = &'a Word>,
         read: &mut Options<'a>,
-    ) -> Result<(), Doubt> {
+    ) -> Result<(), NotReadOnly> {
         let mut letters = letters.chars();
         while let Some(letter) = letters.next() {
             let known = self.short.find(letter).filter(|_| !":? ".contains(letter));
@@ -137,7 +137,10 @@ impl Grammar<'_> {
 /// Options whose value may begin like an option in every program.
 const EXPRESSIONS: &[&str] = &["e", "regexp", "expression"];
 
-fn next_value<'a>(rest: &mut impl Iterator<Item = &'a Word>, name: &str) -> Result<String, Doubt> {
+fn next_value<'a>(
+    rest: &mut impl Iterator<Item = &'a Word>,
+    name: &str,
+) -> Result<String, NotReadOnly> {
     // A program that takes a value only where it is attached would read it as an option.
     let is_option = |text: &str| {
         let after = text.strip_prefix('-').and_then(|rest| rest.chars().next());
@@ -145,16 +148,16 @@ fn next_value<'a>(rest: &mut impl Iterator<Item = &'a Word>, name: &str) -> Resu
     };
     match rest.next() {
         Some(word) if word.glob => {
-            Err(Doubt::new(format!("the value of option `{name}` is a pattern")))
+            Err(NotReadOnly::new(format!("the value of option `{name}` is a pattern")))
         }
         Some(word) if is_option(&word.text) => {
-            Err(Doubt::new(format!("the value of option `{name}` could be an option")))
+            Err(NotReadOnly::new(format!("the value of option `{name}` could be an option")))
         }
         Some(word) => Ok(word.text.clone()),
-        None => Err(Doubt::new(format!("option `{name}` lacks its value"))),
+        None => Err(NotReadOnly::new(format!("option `{name}` lacks its value"))),
     }
 }
 
-fn unknown(option: &str) -> Doubt {
-    Doubt::new(format!("option `{option}` is not known to be harmless"))
+fn unknown(option: &str) -> NotReadOnly {
+    NotReadOnly::new(format!("option `{option}` is not known to be harmless"))
 }

@@ -1,7 +1,7 @@
 //! Programs that search files: a pattern, then paths.
 
 use super::options::{Grammar, Options};
-use super::{Doubt, Looked, Operand};
+use super::{NotReadOnly, Operand, ReadPaths};
 use crate::shell::Word;
 
 const GREP: Grammar<'static> = Grammar {
@@ -41,51 +41,55 @@ const JQ: Grammar<'static> = Grammar {
 };
 
 /// `grep` and its kin.
-pub(crate) fn grep(args: &[Word]) -> Result<Looked, Doubt> {
+pub(crate) fn grep(args: &[Word]) -> Result<ReadPaths, NotReadOnly> {
     let read = GREP.read(args)?;
     let given = read.has(&["e", "f", "regexp", "file"]);
     pattern_then_files(&read, given)
 }
 
 /// `rg`. What it would run or unpack is not among its known options.
-pub(crate) fn rg(args: &[Word]) -> Result<Looked, Doubt> {
+pub(crate) fn rg(args: &[Word]) -> Result<ReadPaths, NotReadOnly> {
     let read = RG.read(args)?;
     let given = read.has(&["e", "f", "regexp", "file", "files", "type-list", "version", "V"]);
     pattern_then_files(&read, given)
 }
 
 /// `jq`: a program that reads nothing by itself, then files.
-pub(crate) fn jq(args: &[Word]) -> Result<Looked, Doubt> {
+pub(crate) fn jq(args: &[Word]) -> Result<ReadPaths, NotReadOnly> {
     let read = JQ.read(args)?;
     let program = read.operands.first();
     let program = program.map_or("", |word| word.text.as_str());
     for word in ["import", "include", "env", "ENV", "modulemeta", "input_filename", "debug"] {
         if program.contains(word) {
-            return Err(Doubt::new(format!("its program uses `{word}`")));
+            return Err(NotReadOnly::new(format!("its program uses `{word}`")));
         }
     }
     if ["repeat", "recurse", "until", "while", "infinite", "def", "range"]
         .iter()
         .any(|word| program.contains(word))
     {
-        return Err(Doubt::new("its program may never end"));
+        return Err(NotReadOnly::new("its program may never end"));
     }
     pattern_then_files(&read, false)
 }
 
-fn pattern_then_files(read: &Options<'_>, pattern_given: bool) -> Result<Looked, Doubt> {
+fn pattern_then_files(read: &Options<'_>, pattern_given: bool) -> Result<ReadPaths, NotReadOnly> {
     let mut operands = read.operands.iter();
     if !pattern_given {
         match operands.next() {
             Some(pattern) if pattern.glob => {
-                return Err(Doubt::new("its pattern is not quoted and could become file names"));
+                return Err(NotReadOnly::new(
+                    "its pattern is not quoted and could become file names",
+                ));
             }
             Some(_) => {}
-            None => return Err(Doubt::new("it has no pattern")),
+            None => return Err(NotReadOnly::new("it has no pattern")),
         }
     }
-    let mut looked =
-        Looked { contents: operands.map(|word| Operand::from(*word)).collect(), names: Vec::new() };
-    looked.contents.extend(read.values(&["f", "file"]).map(Operand::plain));
-    Ok(looked)
+    let mut read_paths = ReadPaths {
+        contents: operands.map(|word| Operand::from(*word)).collect(),
+        names: Vec::new(),
+    };
+    read_paths.contents.extend(read.values(&["f", "file"]).map(Operand::plain));
+    Ok(read_paths)
 }

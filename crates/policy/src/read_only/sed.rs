@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::options::Grammar;
-use super::{Doubt, Looked, Operand};
+use super::{NotReadOnly, Operand, ReadPaths};
 use crate::shell::Word;
 
 const SED: Grammar<'static> = Grammar {
@@ -16,26 +16,29 @@ const SED: Grammar<'static> = Grammar {
 };
 
 /// Checks options, script and files.
-pub(crate) fn check(args: &[Word]) -> Result<Looked, Doubt> {
+pub(crate) fn check(args: &[Word]) -> Result<ReadPaths, NotReadOnly> {
     let read = SED.read(args)?;
     let mut operands = read.operands.iter();
     let mut scripts: Vec<&str> = read.values(&["e", "expression"]).collect();
     if scripts.is_empty() {
         match operands.next() {
             Some(script) if !script.glob => scripts.push(&script.text),
-            Some(_) => return Err(Doubt::new("its script is not quoted")),
-            None => return Err(Doubt::new("it has no script")),
+            Some(_) => return Err(NotReadOnly::new("its script is not quoted")),
+            None => return Err(NotReadOnly::new("it has no script")),
         }
     }
     for script in scripts {
         if !script_prints(script) {
-            return Err(Doubt::new(
+            return Err(NotReadOnly::new(
                 "its script may do more than print: only addresses and the commands p, d, q, n, \
                  g, h, x, =, l, s and y are known",
             ));
         }
     }
-    Ok(Looked { contents: operands.map(|word| Operand::from(*word)).collect(), names: Vec::new() })
+    Ok(ReadPaths {
+        contents: operands.map(|word| Operand::from(*word)).collect(),
+        names: Vec::new(),
+    })
 }
 
 /// Returns true if a script has nothing but commands that print.

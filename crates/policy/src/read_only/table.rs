@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use foldhash::HashMap;
 
 use super::options::Grammar;
-use super::{Doubt, Looked, Operand};
+use super::{NotReadOnly, Operand, ReadPaths};
 use crate::shell::Word;
 use crate::word_list::listed;
 
@@ -130,7 +130,7 @@ const PROGRAMS: &[Program] = &[
 ];
 
 /// Checks a program of the table; none where it is not there.
-pub(crate) fn check(name: &str, args: &[Word]) -> Option<Result<Looked, Doubt>> {
+pub(crate) fn check(name: &str, args: &[Word]) -> Option<Result<ReadPaths, NotReadOnly>> {
     Some(BY_NAME.get(name)?.check(args))
 }
 
@@ -142,22 +142,22 @@ static BY_NAME: LazyLock<HashMap<&str, &Program>> = LazyLock::new(|| {
 });
 
 impl Program {
-    fn check(&self, args: &[Word]) -> Result<Looked, Doubt> {
+    fn check(&self, args: &[Word]) -> Result<ReadPaths, NotReadOnly> {
         let grammar =
             Grammar { short: self.short, long: &[self.long], numbers: listed(self.names, "head") };
         let read = grammar.read(args)?;
         if listed(self.names, "strings") && read.operands.iter().any(|it| it.text.starts_with('@'))
         {
-            return Err(Doubt::new("it takes its arguments from a file"));
+            return Err(NotReadOnly::new("it takes its arguments from a file"));
         }
         if listed(self.names, "ls")
             && read.has(&["R", "recursive"])
             && read.has(&["L", "H", "dereference"])
         {
-            return Err(Doubt::new("it follows links on its way"));
+            return Err(NotReadOnly::new("it follows links on its way"));
         }
         if listed(self.names, "tree") && args.iter().any(takes_next) {
-            return Err(Doubt::new("it takes the word after for the value of a letter"));
+            return Err(NotReadOnly::new("it takes the word after for the value of a letter"));
         }
         let is_endless = |word: &&Word| match self.names.split(' ').next().unwrap_or_default() {
             "seq" => word.text.len() > SHORT || word.text.contains(|c: char| c.is_alphabetic()),
@@ -166,36 +166,38 @@ impl Program {
             _ => false,
         };
         if read.operands.iter().any(is_endless) {
-            return Err(Doubt::new("it may never end"));
+            return Err(NotReadOnly::new("it may never end"));
         }
         let is_packed = |word: &&Word| PACKED.iter().any(|ending| word.text.ends_with(ending));
         if listed(self.names, "zcat") && !read.operands.iter().all(is_packed) {
-            return Err(Doubt::new("where a file is not there it takes one with a further ending"));
+            return Err(NotReadOnly::new(
+                "where a file is not there it takes one with a further ending",
+            ));
         }
         let operands = || read.operands.iter().map(|word| Operand::from(*word));
-        let mut looked = Looked::default();
+        let mut read_paths = ReadPaths::default();
         match self.operands {
-            Operands::Contents => looked.contents = operands().collect(),
-            Operands::Names => looked.names = operands().collect(),
+            Operands::Contents => read_paths.contents = operands().collect(),
+            Operands::Names => read_paths.names = operands().collect(),
             Operands::Text => {}
             Operands::Nothing => {
                 if !read.operands.is_empty() {
-                    return Err(Doubt::new("it would set what it is given"));
+                    return Err(NotReadOnly::new("it would set what it is given"));
                 }
             }
             Operands::One => {
                 if read.operands.len() > 1 || read.operands.iter().any(|word| word.glob) {
-                    return Err(Doubt::new("its second operand is a file that it writes"));
+                    return Err(NotReadOnly::new("its second operand is a file that it writes"));
                 }
-                looked.contents = operands().collect();
+                read_paths.contents = operands().collect();
             }
             Operands::Format => {
                 if !read.operands.iter().all(|word| word.text.starts_with('+')) {
-                    return Err(Doubt::new("it would set the clock"));
+                    return Err(NotReadOnly::new("it would set the clock"));
                 }
             }
         }
-        Ok(looked)
+        Ok(read_paths)
     }
 }
 
@@ -207,16 +209,16 @@ fn takes_next(word: &Word) -> bool {
 }
 
 /// `printf`: anything but storing its result.
-pub(crate) fn printf(args: &[Word]) -> Result<Looked, Doubt> {
+pub(crate) fn printf(args: &[Word]) -> Result<ReadPaths, NotReadOnly> {
     let args = match args {
         [dashes, rest @ ..] if dashes.text == "--" => rest,
         _ => args,
     };
     let Some(format) = args.first() else {
-        return Err(Doubt::new("it has no format"));
+        return Err(NotReadOnly::new("it has no format"));
     };
     if format.glob || format.text.starts_with('-') {
-        return Err(Doubt::new("its format could be an option"));
+        return Err(NotReadOnly::new("its format could be an option"));
     }
     let mut rest = format.text.as_str();
     while let Some(at) = rest.find('%') {
@@ -227,9 +229,9 @@ pub(crate) fn printf(args: &[Word]) -> Result<Looked, Doubt> {
         }
         let conversion = after.trim_start_matches(|c: char| "-+ #0123456789.*'hlLjztq".contains(c));
         if conversion.starts_with('n') {
-            return Err(Doubt::new("`%n` sets a variable"));
+            return Err(NotReadOnly::new("`%n` sets a variable"));
         }
         rest = after;
     }
-    Ok(Looked::default())
+    Ok(ReadPaths::default())
 }

@@ -1,6 +1,6 @@
 //! `test` and its other spellings: operators that look at files, texts and numbers.
 
-use super::{Doubt, Looked, Operand};
+use super::{NotReadOnly, Operand, ReadPaths};
 use crate::shell::Word;
 use crate::word_list::listed;
 
@@ -14,16 +14,16 @@ const OF_FILES: &str = "-nt -ot -ef";
 const OF_NUMBERS: &str = "-eq -ne -lt -le -gt -ge";
 
 /// `test`.
-pub(crate) fn check(args: &[Word]) -> Result<Looked, Doubt> {
-    let mut looked = Looked::default();
+pub(crate) fn check(args: &[Word]) -> Result<ReadPaths, NotReadOnly> {
+    let mut read_paths = ReadPaths::default();
     for (index, word) in args.iter().enumerate() {
         if word.glob {
-            return Err(Doubt::new("a pattern could become an operator"));
+            return Err(NotReadOnly::new("a pattern could become an operator"));
         }
         let text = word.text.as_str();
         let is_known = [OF_FILE, OF_TEXT, OF_FILES, OF_NUMBERS].iter().any(|of| listed(of, text));
         if text.starts_with('-') && !is_known && text[1..].parse::<i64>().is_err() {
-            return Err(Doubt::new(format!("operator `{text}` is not known to be harmless")));
+            return Err(NotReadOnly::new(format!("operator `{text}` is not known to be harmless")));
         }
         let neighbor = |at: Option<usize>, operators: &str| {
             at.and_then(|at| args.get(at)).is_some_and(|it| listed(operators, &it.text))
@@ -33,19 +33,19 @@ pub(crate) fn check(args: &[Word]) -> Result<Looked, Doubt> {
             || neighbor(before, OF_FILES)
             || neighbor(Some(index + 1), OF_FILES);
         if is_file || (text.contains('/') && !is_known) {
-            looked.names.push(Operand::from(word));
+            read_paths.names.push(Operand::from(word));
         }
     }
-    Ok(looked)
+    Ok(read_paths)
 }
 
 /// `[`, which ends with `]`.
-pub(crate) fn bracket(args: &[Word]) -> Result<Looked, Doubt> {
+pub(crate) fn bracket(args: &[Word]) -> Result<ReadPaths, NotReadOnly> {
     check(closed(args, "]")?)
 }
 
 /// `[[`, which computes the numbers that it compares.
-pub(crate) fn double_bracket(args: &[Word]) -> Result<Looked, Doubt> {
+pub(crate) fn double_bracket(args: &[Word]) -> Result<ReadPaths, NotReadOnly> {
     let args = closed(args, "]]")?;
     let is_number = |word: &Word| word.text.parse::<i64>().is_ok();
     for (index, word) in args.iter().enumerate() {
@@ -53,16 +53,16 @@ pub(crate) fn double_bracket(args: &[Word]) -> Result<Looked, Doubt> {
             let before = index.checked_sub(1).and_then(|at| args.get(at));
             let both = [before, args.get(index + 1)];
             if !both.into_iter().all(|operand| operand.is_some_and(is_number)) {
-                return Err(Doubt::new("what it compares is computed first"));
+                return Err(NotReadOnly::new("what it compares is computed first"));
             }
         }
     }
     check(args)
 }
 
-fn closed<'a>(args: &'a [Word], end: &str) -> Result<&'a [Word], Doubt> {
+fn closed<'a>(args: &'a [Word], end: &str) -> Result<&'a [Word], NotReadOnly> {
     match args.split_last() {
         Some((last, rest)) if last.text == end && !last.quoted => Ok(rest),
-        _ => Err(Doubt::new(format!("it does not end with `{end}`"))),
+        _ => Err(NotReadOnly::new(format!("it does not end with `{end}`"))),
     }
 }
