@@ -59,7 +59,7 @@ impl FileRules {
     }
 
     /// Returns true if a file, or a directory with all in it, may not be written.
-    pub fn keeps(&self, path: &Path) -> bool {
+    pub fn denies_write(&self, path: &Path) -> bool {
         self.meaning(path, Touch::Write).next().is_some()
     }
 
@@ -136,7 +136,7 @@ mod tests {
         let mapped = |tool: &str| rules(&json!({"deny": [{"tool": tool, "path": "a"}]})).unwrap();
         let both = |tool: &str| {
             let held = mapped(tool);
-            (held.hides(Path::new("/w/a")), held.keeps(Path::new("/w/a")))
+            (held.hides(Path::new("/w/a")), held.denies_write(Path::new("/w/a")))
         };
         assert_eq!([both("Read"), both("Grep")], [(true, false); 2]);
         assert_eq!([both("Write"), both("Edit")], [(false, true); 2]);
@@ -145,7 +145,7 @@ mod tests {
         let held = held.unwrap();
         let of = |path: &str| {
             let path = Path::new(path);
-            (held.hides(path), held.keeps(path), held.binds(path))
+            (held.hides(path), held.denies_write(path), held.binds(path))
         };
         assert_eq!(of("/w/.env"), (true, false, false));
         assert_eq!(of("/w/deep/.ENV"), (true, false, false));
@@ -183,9 +183,12 @@ mod tests {
             let denied = [format!("Read({pattern})"), format!("Write({pattern})")];
             let held = rules(&json!({"deny": denied})).unwrap();
             for path in ["/home/me/app", "/home/me/app/k", "/home/me/.npmrc"].map(Path::new) {
-                assert!(held.hides(path) && held.keeps(path), "{pattern} {path:?}");
+                assert!(held.hides(path) && held.denies_write(path), "{pattern} {path:?}");
             }
-            assert!(!held.hides(Path::new("/w/k")) && !held.keeps(Path::new("/w/k")), "{pattern}");
+            assert!(
+                !held.hides(Path::new("/w/k")) && !held.denies_write(Path::new("/w/k")),
+                "{pattern}"
+            );
         }
     }
 

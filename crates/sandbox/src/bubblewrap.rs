@@ -19,7 +19,7 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::channel::Line;
+use crate::channel::PrivateChannel;
 use crate::cleanup::Cleanup;
 use crate::deny_mounts::Mounts;
 use crate::failure::{Cause, Failure, start_error};
@@ -147,7 +147,7 @@ fn prepare(request: &Request, settings: &Settings) -> Result<(Cleanup, Mounts), 
     let denied = Mounts::find(request, settings)?;
     let trees = tree::all(&request.writable(), settings)?;
     let mut after = Cleanup::begin(trees, request.private(), settings)?;
-    let mut held: BTreeSet<PathBuf> = denied.found.kept.clone();
+    let mut held: BTreeSet<PathBuf> = denied.found.read_only.clone();
     held.extend(after.mounts().flat_map(|it| it.read_only.iter().chain(&it.pinned)).cloned());
     after.trusted = TrustedCopies::of(request, &settings.state, held)?;
     Ok((after, denied))
@@ -215,7 +215,7 @@ impl Waiting {
     ) -> io::Result<Self> {
         let (status, told) = io::pipe()?;
         let (awaited, options) = io::pipe()?;
-        let (channel, theirs) = Line::split(Line::open(request.channel)?);
+        let (channel, theirs) = PrivateChannel::split(PrivateChannel::open(request.channel)?);
         let mut handed = Descriptors::default();
         let plan = handed.add_empty(helper::PLAN)?;
         handed.add(helper::STATUS, told.into());

@@ -1,4 +1,4 @@
-//! The private line to a process: two pipes that reach it under agreed numbers, out of reach of
+//! The private channel to a process: two pipes that reach it under agreed numbers, out of reach of
 //! whatever it prints.
 
 use std::io;
@@ -7,31 +7,31 @@ use std::os::fd::OwnedFd;
 use contract::sandbox::{Channel, ChannelEnds};
 use tokio::net::unix::pipe::{Receiver, Sender};
 
-/// Both sides of a line that is not handed over yet.
-pub(crate) struct Line {
+/// Both sides of a channel, before the process gets its own.
+pub(crate) struct PrivateChannel {
     pub(crate) ours: ChannelEnds,
     /// The ends of the process: one to read from, one to write to.
     pub(crate) theirs: [OwnedFd; 2],
 }
 
-impl Line {
-    /// Opens a line if one is asked for. Needs a runtime.
+impl PrivateChannel {
+    /// Opens a channel if one is asked for. Needs a runtime.
     pub(crate) fn open(wanted: Channel) -> io::Result<Option<Self>> {
         match wanted {
             Channel::None => return Ok(None),
             Channel::Terminal => return Self::terminal(),
             Channel::Private => {}
         }
-        let (heard, writer) = io::pipe()?;
-        let (reader, told) = io::pipe()?;
+        let (their_reader, writer) = io::pipe()?;
+        let (reader, their_writer) = io::pipe()?;
         let ours = ChannelEnds {
             reader: Box::new(Receiver::from_owned_fd(reader.into())?),
             writer: Box::new(Sender::from_owned_fd(writer.into())?),
         };
-        Ok(Some(Self { ours, theirs: [heard.into(), told.into()] }))
+        Ok(Some(Self { ours, theirs: [their_reader.into(), their_writer.into()] }))
     }
 
-    /// Makes a terminal; the process gets it twice, as the helper expects of a line.
+    /// Makes a terminal; the process gets it twice, as the helper expects of a channel.
     #[cfg(target_os = "linux")]
     fn terminal() -> io::Result<Option<Self>> {
         use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
@@ -58,8 +58,8 @@ impl Line {
         Ok(None)
     }
 
-    /// Splits `line` into what the caller keeps and what the process gets.
-    pub(crate) fn split(line: Option<Self>) -> (Option<ChannelEnds>, Option<[OwnedFd; 2]>) {
-        line.map_or((None, None), |line| (Some(line.ours), Some(line.theirs)))
+    /// Splits `channel` into the side of the caller and the side of the process.
+    pub(crate) fn split(channel: Option<Self>) -> (Option<ChannelEnds>, Option<[OwnedFd; 2]>) {
+        channel.map_or((None, None), |it| (Some(it.ours), Some(it.theirs)))
     }
 }

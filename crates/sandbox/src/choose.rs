@@ -91,7 +91,7 @@ impl StrongestBackend {
         }
     }
 
-    fn climb(&self, request: &Request) -> Result<Child, SandboxError> {
+    fn start_strongest(&self, request: &Request) -> Result<Child, SandboxError> {
         let mut causes: Vec<(Backend, Cause)> = Vec::new();
         for backend in self.backends() {
             match self
@@ -179,7 +179,7 @@ impl Sandbox for StrongestBackend {
             self.tell_once(denied);
             let writable = request.writable();
             known.note(state, &[writable.as_slice(), &request.private()].concat())?;
-            return self.climb(&request);
+            return self.start_strongest(&request);
         }
         let mut request = Request::unchecked(spawn, profile);
         if profile.access == Access::Host {

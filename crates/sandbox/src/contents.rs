@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags};
 
 /// The result of reading.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found<T> {
+pub(crate) enum ReadResult<T> {
     /// There is nothing.
     Absent,
     /// This is there.
@@ -20,7 +20,7 @@ pub(crate) enum Found<T> {
     Unknown,
 }
 
-impl<T> Found<T> {
+impl<T> ReadResult<T> {
     /// The contents, for callers that treat the other results alike.
     pub(crate) fn known(self) -> Option<T> {
         match self {
@@ -44,17 +44,17 @@ pub(crate) fn is_absent(error: &io::Error) -> bool {
 }
 
 /// The contents of a file of at most `most` bytes. Follows symlinks.
-pub(crate) fn file(path: &Path, most: u64) -> Found<Vec<u8>> {
+pub(crate) fn file(path: &Path, most: u64) -> ReadResult<Vec<u8>> {
     read(path, most, OFlags::empty())
 }
 
 /// Like [`file`], but a symlink is not a file.
-pub(crate) fn plain_file(path: &Path, most: u64) -> Found<Vec<u8>> {
+pub(crate) fn plain_file(path: &Path, most: u64) -> ReadResult<Vec<u8>> {
     read(path, most, OFlags::NOFOLLOW)
 }
 
-fn read(path: &Path, most: u64, further: OFlags) -> Found<Vec<u8>> {
-    Found::of(open(path, further).and_then(|file| {
+fn read(path: &Path, most: u64, further: OFlags) -> ReadResult<Vec<u8>> {
+    ReadResult::of(open(path, further).and_then(|file| {
         if is_null(&file.metadata()?) {
             return Ok(Vec::new());
         }
@@ -106,22 +106,22 @@ mod tests {
         rustix::fs::mkfifoat(rustix::fs::CWD, path("pipe"), mode).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(path("socket")).unwrap();
         for (name, most, wanted) in [
-            ("file", 4, Found::Read(b"four".to_vec())),
-            ("file", 3, Found::Unknown),
-            ("link", 4, Found::Read(b"four".to_vec())),
-            ("nothing", 4, Found::Absent),
-            ("file/below", 4, Found::Absent),
-            ("directory", 4, Found::Unknown),
-            ("circle", 4, Found::Unknown),
-            ("pipe", 4, Found::Unknown),
-            ("socket", 4, Found::Unknown),
-            ("/dev/null", 4, Found::Read(Vec::new())),
-            ("null", 4, Found::Read(Vec::new())),
-            ("/dev/zero", 4, Found::Unknown),
+            ("file", 4, ReadResult::Read(b"four".to_vec())),
+            ("file", 3, ReadResult::Unknown),
+            ("link", 4, ReadResult::Read(b"four".to_vec())),
+            ("nothing", 4, ReadResult::Absent),
+            ("file/below", 4, ReadResult::Absent),
+            ("directory", 4, ReadResult::Unknown),
+            ("circle", 4, ReadResult::Unknown),
+            ("pipe", 4, ReadResult::Unknown),
+            ("socket", 4, ReadResult::Unknown),
+            ("/dev/null", 4, ReadResult::Read(Vec::new())),
+            ("null", 4, ReadResult::Read(Vec::new())),
+            ("/dev/zero", 4, ReadResult::Unknown),
         ] {
             assert_eq!(file(&path(name), most), wanted, "{name}");
         }
-        assert_eq!(plain_file(&path("link"), 4), Found::Unknown);
-        assert_eq!(plain_file(&path("file"), 4), Found::Read(b"four".to_vec()));
+        assert_eq!(plain_file(&path("link"), 4), ReadResult::Unknown);
+        assert_eq!(plain_file(&path("file"), 4), ReadResult::Read(b"four".to_vec()));
     }
 }

@@ -28,7 +28,7 @@ pub trait FileRules: Send + Sync + std::fmt::Debug {
     /// Returns true if it may not be read.
     fn hides(&self, path: &Path) -> bool;
     /// Returns true if it may not be written.
-    fn keeps(&self, path: &Path) -> bool;
+    fn denies_write(&self, path: &Path) -> bool;
     /// Returns true if they apply to the file at this path and to no other path of it.
     fn binds(&self, path: &Path) -> bool;
     /// Returns true if they may apply to a path below a directory.
@@ -43,8 +43,8 @@ pub fn is_hidden(rules: &dyn FileRules, real: &Path) -> bool {
 }
 
 /// Returns true if rules forbid writing the file at a real path, by that path or by a symlink to it.
-pub(crate) fn is_kept(rules: &dyn FileRules, real: &Path) -> bool {
-    is_meant(rules, real, |path| rules.keeps(path))
+pub(crate) fn is_read_only(rules: &dyn FileRules, real: &Path) -> bool {
+    is_meant(rules, real, |path| rules.denies_write(path))
 }
 
 fn is_meant(rules: &dyn FileRules, real: &Path, means: impl Fn(&Path) -> bool) -> bool {
@@ -71,9 +71,9 @@ pub(crate) struct DeniedPaths {
     /// Paths that it may not read.
     pub(crate) hidden: BTreeSet<PathBuf>,
     /// Paths that it may not write.
-    pub(crate) kept: BTreeSet<PathBuf>,
+    pub(crate) read_only: BTreeSet<PathBuf>,
     /// Directories that may not be moved, since what lies in them would be held no more.
-    pub(crate) way: BTreeSet<PathBuf>,
+    pub(crate) fixed_parents: BTreeSet<PathBuf>,
 }
 
 impl DeniedPaths {
@@ -89,7 +89,7 @@ impl DeniedPaths {
         }
         let (mut denied, is_cut) = (search.denied, search.is_cut);
         denied.tidy();
-        let count = denied.hidden.len() + denied.kept.len() + denied.way.len();
+        let count = denied.hidden.len() + denied.read_only.len() + denied.fixed_parents.len();
         if is_cut || count > MOUNTS {
             return Err(SandboxError::Refused(format!(
                 "the deny rules match more than {MOUNTS} files, or there are too many files to \
@@ -99,7 +99,7 @@ impl DeniedPaths {
         // The user has looked at these and wants them to run: they are shown as they were.
         let fixed: BTreeSet<&Path> = request.fixed.iter().map(|it| it.place.as_path()).collect();
         denied.hidden = denied.hidden.iter().flat_map(|path| without(path, &fixed)).collect();
-        denied.kept.retain(|path| !fixed.contains(path.as_path()));
+        denied.read_only.retain(|path| !fixed.contains(path.as_path()));
         match denied.hidden.iter().find(|path| request.cwd.starts_with(path)) {
             None => Ok(denied),
             Some(path) => Err(nowhere_to_work(path)),
@@ -108,8 +108,8 @@ impl DeniedPaths {
 
     /// Returns true if something was found at or below a path.
     fn has_below(&self, path: &Path) -> bool {
-        let Self { hidden, kept, way, .. } = self;
-        hidden.iter().chain(kept).chain(way).any(|found| found.starts_with(path))
+        let Self { hidden, read_only, fixed_parents, .. } = self;
+        hidden.iter().chain(read_only).chain(fixed_parents).any(|found| found.starts_with(path))
     }
 
     /// Leaves out what lies in what is hidden: nothing can be mounted there.
@@ -117,10 +117,10 @@ impl DeniedPaths {
         let hidden = self.hidden.clone();
         let is_open =
             |path: &PathBuf| !path.ancestors().skip(1).any(|above| hidden.contains(above));
-        for paths in [&mut self.hidden, &mut self.kept, &mut self.way] {
+        for paths in [&mut self.hidden, &mut self.read_only, &mut self.fixed_parents] {
             paths.retain(is_open);
         }
-        self.way.retain(|directory| !hidden.contains(directory));
+        self.fixed_parents.retain(|directory| !hidden.contains(directory));
     }
 }
 
@@ -170,7 +170,7 @@ fn searched(
             Changes::Unknown => false,
             Changes::Paths(paths) => !paths.iter().any(|path| {
                 let is_found = known.as_ref().is_some_and(|it| it.found.0.has_below(path));
-                is_found || rules.hides(path) || rules.keeps(path) || path.is_symlink()
+                is_found || rules.hides(path) || rules.denies_write(path) || path.is_symlink()
             }),
         };
     }
@@ -193,8 +193,8 @@ fn search(request: &Request, rules: &Arc<dyn FileRules>) -> (DeniedPaths, bool) 
             search.denied.hidden.insert(root.clone());
             continue;
         }
-        if rules.keeps(root) && search.writable.contains(root) {
-            search.denied.kept.insert(root.clone());
+        if rules.denies_write(root) && search.writable.contains(root) {
+            search.denied.read_only.insert(root.clone());
         }
         search.walk(root, root);
     }
@@ -208,11 +208,11 @@ fn search(request: &Request, rules: &Arc<dyn FileRules>) -> (DeniedPaths, bool) 
 
 /// The entries of one directory that rules apply to.
 #[derive(Debug, Default)]
-struct Found {
+struct DirectoryMatches {
     count: usize,
     /// Names that may not be read, and those that may not be written.
     hidden: Vec<OsString>,
-    kept: Vec<OsString>,
+    read_only: Vec<OsString>,
     /// Directories to look into.
     directories: Vec<OsString>,
 }
@@ -255,8 +255,8 @@ impl<'a> Search<'a> {
     fn take(&mut self, named: &Path, real: &Path) {
         if self.rules.hides(named) {
             self.denied.hidden.insert(real.to_owned());
-        } else if self.rules.keeps(named) && self.is_writable(real) {
-            self.denied.kept.insert(real.to_owned());
+        } else if self.rules.denies_write(named) && self.is_writable(real) {
+            self.denied.read_only.insert(real.to_owned());
         } else {
             return;
         }
@@ -267,7 +267,7 @@ impl<'a> Search<'a> {
             // A root itself has no way within it.
             let is_within = |directory: &&Path| *directory != root && directory.starts_with(root);
             let above = real.ancestors().skip(1).take_while(is_within);
-            self.denied.way.extend(above.map(Path::to_owned));
+            self.denied.fixed_parents.extend(above.map(Path::to_owned));
         }
     }
 
@@ -289,8 +289,11 @@ impl<'a> Search<'a> {
                     self.denied.hidden.insert(real);
                     continue;
                 };
-                let is_kept = real.ancestors().any(|above| self.denied.kept.contains(above));
-                for name in found.hidden.iter().chain(found.kept.iter().filter(|_| !is_kept)) {
+                let is_read_only =
+                    real.ancestors().any(|above| self.denied.read_only.contains(above));
+                for name in
+                    found.hidden.iter().chain(found.read_only.iter().filter(|_| !is_read_only))
+                {
                     self.take_entry(&named.join(name), &real.join(name));
                 }
                 level.extend(found.directories.iter().map(|it| (named.join(it), real.join(it))));
@@ -321,10 +324,10 @@ impl<'a> Search<'a> {
     }
 
     /// Returns none if the directory cannot be listed.
-    fn look(&self, named: &Path, real: &Path) -> Option<Found> {
+    fn look(&self, named: &Path, real: &Path) -> Option<DirectoryMatches> {
         // Without the permission to enter, nothing can be told of what is listed.
         rustix::fs::access(real, rustix::fs::Access::EXEC_OK).ok()?;
-        let mut found = Found::default();
+        let mut found = DirectoryMatches::default();
         for entry in fs::read_dir(real).ok()? {
             let entry = entry.ok()?;
             let name = entry.file_name();
@@ -341,8 +344,8 @@ impl<'a> Search<'a> {
             if is_directory && !self.is_skipped(&path) {
                 found.directories.push(name.clone());
             }
-            if self.rules.keeps(&path) {
-                found.kept.push(name);
+            if self.rules.denies_write(&path) {
+                found.read_only.push(name);
             }
         }
         Some(found)

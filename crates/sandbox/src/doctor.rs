@@ -5,7 +5,7 @@ use crate::{Backend, Settings, seatbelt};
 
 /// The state of one backend on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RungReport {
+pub struct BackendReport {
     /// The backend.
     pub backend: Backend,
     pub usable: Result<(), Cause>,
@@ -18,11 +18,11 @@ pub struct RungReport {
 }
 
 /// Examines every backend.
-pub(crate) fn examine(settings: &Settings) -> Vec<RungReport> {
-    let mut reports: Vec<RungReport> = Backend::ALL
+pub(crate) fn examine(settings: &Settings) -> Vec<BackendReport> {
+    let mut reports: Vec<BackendReport> = Backend::ALL
         .into_iter()
         .map(|backend| {
-            let mut report = RungReport {
+            let mut report = BackendReport {
                 backend,
                 usable: usable(backend),
                 holds: Vec::new(),
@@ -91,7 +91,7 @@ fn lacks(backend: Backend) -> Vec<String> {
 }
 
 #[cfg(target_os = "linux")]
-fn tell_of_limits(report: &mut RungReport) {
+fn tell_of_limits(report: &mut BackendReport) {
     if report.backend == Backend::Seatbelt || report.usable.is_err() {
         return;
     }
@@ -102,7 +102,7 @@ fn tell_of_limits(report: &mut RungReport) {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn tell_of_limits(_report: &mut RungReport) {}
+fn tell_of_limits(_report: &mut BackendReport) {}
 
 #[cfg(not(target_os = "linux"))]
 fn lacks(backend: Backend) -> Vec<String> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use contract::sandbox::{Access, SandboxError};
 use files::protected::protected;
 
-use crate::denied_paths::{FileRules, is_hidden, is_kept, nowhere_to_work};
+use crate::denied_paths::{FileRules, is_hidden, is_read_only, nowhere_to_work};
 use crate::request::{Request, tidy};
 
 /// The directories among ours that hold one for each plugin or server.
@@ -72,17 +72,17 @@ impl Request {
         let granted = self.roots.iter().chain(&self.read).chain(&own);
         let granted = granted.filter(|path| **path != self.workspace);
         let hidden: Vec<PathBuf> = granted.filter(|path| is_hidden(rules, path)).cloned().collect();
-        let is_kept = |path: &&PathBuf| !hidden.contains(path) && is_kept(rules, path);
-        let kept: Vec<PathBuf> = own.iter().filter(is_kept).cloned().collect();
-        let told = self.told_of(&hidden, &kept, data);
-        let is_left = |path: &PathBuf| !hidden.contains(path) && !kept.contains(path);
+        let is_read_only = |path: &&PathBuf| !hidden.contains(path) && is_read_only(rules, path);
+        let read_only: Vec<PathBuf> = own.iter().filter(is_read_only).cloned().collect();
+        let told = self.told_of(&hidden, &read_only, data);
+        let is_left = |path: &PathBuf| !hidden.contains(path) && !read_only.contains(path);
         self.roots.retain(is_left);
         self.own.retain(is_left);
         self.read.retain(|path| !hidden.contains(path));
         self.names.retain(|_, real| !hidden.contains(real));
         // A path in a root is visible there.
         let is_apart = |path: &PathBuf| !self.roots.iter().any(|root| path.starts_with(root));
-        self.read.extend(kept.into_iter().filter(is_apart));
+        self.read.extend(read_only.into_iter().filter(is_apart));
         tidy(&mut self.read);
         match hidden.iter().find(|path| self.cwd.starts_with(path)) {
             None => Ok((self, told)),
@@ -107,12 +107,13 @@ impl Request {
     }
 
     /// A message for each path that is granted for writing and denied by a rule.
-    fn told_of(&self, hidden: &[PathBuf], kept: &[PathBuf], data: &Data) -> Vec<String> {
+    fn told_of(&self, hidden: &[PathBuf], read_only: &[PathBuf], data: &Data) -> Vec<String> {
         let owner = self.owner(data);
         let denied = hidden.iter().filter(|path| self.own.contains(path));
         let denied = denied.map(|path| (path, "denies reading it: it is not shown"));
-        let kept = kept.iter().map(|path| (path, "denies writing it: it is only to be read"));
-        let all = denied.chain(kept).map(|(path, why)| {
+        let read_only =
+            read_only.iter().map(|path| (path, "denies writing it: it is only to be read"));
+        let all = denied.chain(read_only).map(|(path, why)| {
             let path = path.display();
             format!(
                 "{owner} is granted {path} for writing, but a rule {why}; remove one of the two"

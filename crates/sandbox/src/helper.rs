@@ -35,8 +35,8 @@ pub(crate) const PLAN: &str = "plan";
 pub(crate) const STATUS: &str = "status";
 pub(crate) const LIFELINE: &str = "lifeline";
 pub(crate) const READY: &str = "ready";
-pub(crate) const HEARD: &str = "in";
-pub(crate) const TOLD: &str = "out";
+pub(crate) const CHANNEL_READER: &str = "in";
+pub(crate) const CHANNEL_WRITER: &str = "out";
 pub(crate) const PROXY: &str = "proxy";
 
 /// The bytes that the supervisor reads after its plan: one for itself and one for its command.
@@ -90,7 +90,9 @@ impl Handed {
             status: of(STATUS)?,
             lifeline: of(LIFELINE),
             ready: of(READY),
-            channel: of(HEARD).zip(of(TOLD)).map(|(heard, told)| [heard, told]),
+            channel: of(CHANNEL_READER)
+                .zip(of(CHANNEL_WRITER))
+                .map(|(reader, writer)| [reader, writer]),
             proxy: of(PROXY),
         })
     }
@@ -172,9 +174,9 @@ fn adopt_terminal() {
 fn settle_descriptors(status: &File, channel: Option<[RawFd; 2]>) -> io::Result<()> {
     let mut kept = vec![status.as_raw_fd()];
     let mut ends: Vec<(OwnedFd, RawFd)> = Vec::new();
-    if let Some([heard, told]) = channel {
-        ends.push((reopen(heard, OpenOptions::new().read(true))?, CHANNEL_IN));
-        ends.push((reopen(told, OpenOptions::new().write(true))?, CHANNEL_OUT));
+    if let Some([reader, writer]) = channel {
+        ends.push((reopen(reader, OpenOptions::new().read(true))?, CHANNEL_IN));
+        ends.push((reopen(writer, OpenOptions::new().write(true))?, CHANNEL_OUT));
     }
     kept.extend(ends.iter().map(|(end, _)| end.as_raw_fd()));
     close_all_but(&kept)?;

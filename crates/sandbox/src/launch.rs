@@ -62,9 +62,9 @@ impl Descriptors {
     /// Adds the ends of a channel.
     #[cfg(target_os = "linux")]
     pub(crate) fn add_channel(&mut self, ends: Option<[OwnedFd; 2]>) {
-        if let Some([heard, told]) = ends {
-            self.add(crate::helper::HEARD, heard);
-            self.add(crate::helper::TOLD, told);
+        if let Some([reader, writer]) = ends {
+            self.add(crate::helper::CHANNEL_READER, reader);
+            self.add(crate::helper::CHANNEL_WRITER, writer);
         }
     }
 }

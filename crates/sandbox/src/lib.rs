@@ -77,7 +77,7 @@ use files::changes::ChangeTracker;
 
 pub use alive::running;
 pub use denied_paths::{FileRules, is_hidden};
-pub use doctor::RungReport;
+pub use doctor::BackendReport;
 pub use failure::Cause;
 pub use foreground::{feed, foreground};
 pub use git_directory::linked_git_directories;
@@ -195,7 +195,7 @@ pub fn unconfined(settings: Settings) -> Arc<dyn Sandbox> {
 }
 
 /// Examines every backend: whether it works here, what it lacks, and what to do about it.
-pub fn doctor(settings: &Settings) -> Vec<RungReport> {
+pub fn doctor(settings: &Settings) -> Vec<BackendReport> {
     doctor::examine(settings)
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use contract::sandbox::{CHANNEL_IN, CHANNEL_OUT, Child, Network};
 
-use crate::channel::Line;
+use crate::channel::PrivateChannel;
 use crate::cleanup::Cleanup;
 use crate::denied_paths::DeniedPaths;
 use crate::failure::{Cause, Failure, start_error};
@@ -85,11 +85,12 @@ pub(crate) fn start(
     kept.dedup();
     let scratch = tempfile::tempdir().map_err(fault)?;
     let path = std::fs::canonicalize(scratch.path()).map_err(fault)?;
-    let (ours, theirs) = Line::split(Line::open(request.channel).map_err(fault)?);
+    let (ours, theirs) =
+        PrivateChannel::split(PrivateChannel::open(request.channel).map_err(fault)?);
     let mut command = launch::command(Path::new(PROGRAM), request.stdin);
     command.arg("-p").arg(profile(request, (&kept, &denied), &path));
-    if let Some([heard, told]) = &theirs {
-        command.args(["/bin/sh", "-c", &placed(heard.as_raw_fd(), told.as_raw_fd()), "sh"]);
+    if let Some([reader, writer]) = &theirs {
+        command.args(["/bin/sh", "-c", &placed(reader.as_raw_fd(), writer.as_raw_fd()), "sh"]);
     }
     command
         .arg(&request.program)
@@ -105,9 +106,9 @@ pub(crate) fn start(
 
 /// A shell's line that moves the ends of a channel to their places and becomes its arguments.
 /// The detour keeps one move from closing what the next one needs.
-fn placed(heard: RawFd, told: RawFd) -> String {
+fn placed(reader: RawFd, writer: RawFd) -> String {
     format!(
-        "exec 8<&{heard} 9>&{told} && exec {CHANNEL_IN}<&8 {CHANNEL_OUT}>&9 8<&- 9>&- && \
+        "exec 8<&{reader} 9>&{writer} && exec {CHANNEL_IN}<&8 {CHANNEL_OUT}>&9 8<&- 9>&- && \
          exec \"$@\""
     )
 }
@@ -143,8 +144,8 @@ fn profile(
         rule(&mut text, "deny file-write-unlink", "literal", &writable);
         rule(&mut text, "deny file-write*", "subpath", kept);
         rule(&mut text, "deny file-write-unlink", "literal", &directories_above(kept, &writable));
-        rule(&mut text, "deny file-write*", "subpath", &denied.kept);
-        rule(&mut text, "deny file-write-unlink", "literal", &denied.way);
+        rule(&mut text, "deny file-write*", "subpath", &denied.read_only);
+        rule(&mut text, "deny file-write-unlink", "literal", &denied.fixed_parents);
     }
     rule(&mut text, "deny file-read* file-write*", "subpath", &denied.hidden);
     text.push_str("(deny file-write-setugid)\n");
@@ -228,8 +229,8 @@ mod tests {
         kept.push(PathBuf::from("/srv/app/lib/sub/.git"));
         let denied = DeniedPaths {
             hidden: [PathBuf::from("/srv/app/lib/.env")].into(),
-            kept: [PathBuf::from("/srv/app/tests")].into(),
-            way: [PathBuf::from("/srv/app/lib")].into(),
+            read_only: [PathBuf::from("/srv/app/tests")].into(),
+            fixed_parents: [PathBuf::from("/srv/app/lib")].into(),
         };
         let scratch = Path::new("/private/tmp/scratch");
         profile(&request(access, network), (&kept, &denied), scratch)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use contract::sandbox::{ChannelEnds, Child, SandboxError};
 
-use crate::channel::Line;
+use crate::channel::PrivateChannel;
 use crate::cleanup::Cleanup;
 use crate::failure::{Failure, start_error};
 use crate::launch::{self, Descriptors, Launcher, Outcome, Started};
@@ -49,7 +49,7 @@ impl Supervisor {
         handed.add(helper::STATUS, told.into());
         handed.add(helper::LIFELINE, heard.into());
         handed.add(helper::READY, awaited.into());
-        let (channel, theirs) = Line::split(Line::open(request.channel)?);
+        let (channel, theirs) = PrivateChannel::split(PrivateChannel::open(request.channel)?);
         handed.add_channel(theirs);
         let mut command = launch::command(&settings.helper, request.stdin);
         command.arg0("brynhild").args([HELPER_COMMAND, helper::WATCH]).args(&handed.words);

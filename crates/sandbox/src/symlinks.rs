@@ -59,7 +59,7 @@ impl Writable {
         path: &Path,
         open: &[PathBuf],
     ) -> Result<Option<PathBuf>, SandboxError> {
-        self.lead(path, open).map_err(|EscapingSymlink { link, real }| {
+        self.resolve(path, open).map_err(|EscapingSymlink { link, real }| {
             SandboxError::Refused(format!(
                 "{0} is granted, but {1} is a link by which it leads to {2}: a command could have \
                  made it; if it is yours, name {2} instead",
@@ -70,7 +70,7 @@ impl Writable {
         })
     }
 
-    fn lead(&self, path: &Path, open: &[PathBuf]) -> Result<Option<PathBuf>, EscapingSymlink> {
+    fn resolve(&self, path: &Path, open: &[PathBuf]) -> Result<Option<PathBuf>, EscapingSymlink> {
         let Some((real, links)) = followed(path) else { return Ok(None) };
         let is_below = |link: &Path, root: &Path| link != root && link.starts_with(root);
         let escapes = |link: &PathBuf| {
@@ -96,7 +96,7 @@ pub struct EscapingSymlink {
 /// Where a path leads by which the user enters or names a project, if it is there: a link on the way that
 /// a confined process could have made must not choose the project.
 pub fn project_at(path: &Path, state: &Path) -> Result<Option<PathBuf>, EscapingSymlink> {
-    Writable::known(state).lead(path, &[])
+    Writable::known(state).resolve(path, &[])
 }
 
 /// Where a path leads that the user names for a file, if it is there: a link that a confined process could have
@@ -107,18 +107,18 @@ pub fn file_at(
     state: &Path,
 ) -> Result<Option<PathBuf>, EscapingSymlink> {
     let workspace = workspace.to_owned();
-    Writable::known(state).with([workspace.clone()]).lead(path, &[workspace])
+    Writable::known(state).with([workspace.clone()]).resolve(path, &[workspace])
 }
 
-/// The directory that confined processes may write, or once could, in which a shell says it is though it stands
-/// outside of it: they could have led it there by a link and taken that away again.
-pub fn cwd_moved_out(way: &Path, stands: &Path, state: &Path) -> Option<PathBuf> {
+/// The writable directory of confined processes that contains `shell_cwd` and not `real_cwd`: a process could have
+/// moved the shell out of it by a symlink that it removed again.
+pub fn cwd_moved_out(shell_cwd: &Path, real_cwd: &Path, state: &Path) -> Option<PathBuf> {
     let Writable(roots) = Writable::known(state);
     // Of the path itself nothing may be left.
     let above: Vec<PathBuf> =
-        way.ancestors().skip(1).filter_map(|above| fs::canonicalize(above).ok()).collect();
+        shell_cwd.ancestors().skip(1).filter_map(|above| fs::canonicalize(above).ok()).collect();
     let is_within = |root: &&PathBuf| above.iter().any(|above| above.starts_with(root));
-    roots.iter().find(|root| is_within(root) && !stands.starts_with(root)).cloned()
+    roots.iter().find(|root| is_within(root) && !real_cwd.starts_with(root)).cloned()
 }
 
 /// The paths that are granted for work in `workspace`, each with where it really lies, and why some are
@@ -154,11 +154,11 @@ fn append(state: &Path, lines: &[u8]) -> io::Result<()> {
 
 /// Where an absolute path leads, and the links by which it does; none where nothing is there.
 pub(crate) fn followed(path: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
-    way(path).filter(|(real, _)| fs::symlink_metadata(real).is_ok())
+    resolve_links(path).filter(|(real, _)| fs::symlink_metadata(real).is_ok())
 }
 
-/// The real path, whether or not it exists, and the symlinks on the way; none if they form a cycle.
-pub(crate) fn way(path: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
+/// The real path, whether or not it exists, and the symlinks on the path; none if they form a cycle.
+pub(crate) fn resolve_links(path: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
     let (mut real, mut links) = (PathBuf::from("/"), Vec::new());
     let mut rest: VecDeque<OsString> = parts(path).collect();
     while let Some(part) = rest.pop_front() {

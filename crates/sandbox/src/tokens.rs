@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::contents::{Found, file};
+use crate::contents::{ReadResult, file};
 
 /// Settings within toolchains, relative to the home; `*` stands for every directory there.
 const SETTINGS: [&str; 21] = [
@@ -81,11 +81,11 @@ fn matching(home: &Path, pattern: &str) -> Vec<PathBuf> {
     directories.map(|entry| entry.path().join(after)).collect()
 }
 
-fn holds_secret(found: &Found<Vec<u8>>) -> bool {
+fn holds_secret(found: &ReadResult<Vec<u8>>) -> bool {
     match found {
-        Found::Absent => false,
-        Found::Unknown => true,
-        Found::Read(bytes) => {
+        ReadResult::Absent => false,
+        ReadResult::Unknown => true,
+        ReadResult::Read(bytes) => {
             let text = String::from_utf8_lossy(bytes).to_ascii_lowercase();
             let is_comment = |line: &&str| line.trim_start().starts_with(['#', ';']);
             text.lines().filter(|line| !is_comment(line)).any(says_secret)
@@ -132,7 +132,7 @@ mod tests {
             "channels: [https://conda.anaconda.org/t/tk-1/mine]",
             "index-url = https://me:word@pypi.example/simple",
         ] {
-            let found = Found::Read(format!("# settings\n{line}\n").into_bytes());
+            let found = ReadResult::Read(format!("# settings\n{line}\n").into_bytes());
             assert!(holds_secret(&found), "{line}");
         }
         for line in [
@@ -146,9 +146,9 @@ mod tests {
             "channels: [https://conda.anaconda.org/tools, conda-forge]",
             "linker = \"clang\"",
         ] {
-            assert!(!holds_secret(&Found::Read(line.as_bytes().to_vec())), "{line}");
+            assert!(!holds_secret(&ReadResult::Read(line.as_bytes().to_vec())), "{line}");
         }
-        assert!(holds_secret(&Found::Unknown) && !holds_secret(&Found::Absent));
+        assert!(holds_secret(&ReadResult::Unknown) && !holds_secret(&ReadResult::Absent));
     }
 
     #[test]

@@ -183,7 +183,7 @@ fn doctor(assembly: &Assembly) -> Outcome {
     let reports = sandbox::doctor(&assemble::confinement::sandbox_settings(assembly)?);
     let exit = if reports.iter().any(|report| report.chosen) { Exit::Done } else { Exit::Unsafe };
     let (mut data, mut lines) = (Vec::new(), Vec::new());
-    for sandbox::RungReport { backend, usable, chosen, holds, lacks, .. } in &reports {
+    for sandbox::BackendReport { backend, usable, chosen, holds, lacks, .. } in &reports {
         let cause = usable.as_ref().err();
         data.push(json!({
             "backend": backend.name(),

@@ -102,12 +102,13 @@ impl Options {
         let is_mirrored =
             |path: &Path| after.trusted.as_ref().is_some_and(|trusted| trusted.is_directory(path));
         let is_ours = |path: &Path| is_covered(path) || is_mirrored(path);
-        let pinned = after.mounts().flat_map(|mounts| &mounts.pinned).chain(&denied.found.way);
+        let pinned =
+            after.mounts().flat_map(|mounts| &mounts.pinned).chain(&denied.found.fixed_parents);
         for path in pinned.filter(|path| !is_ours(path) && !request.roots.contains(path)) {
             self.bind(Bind::Free, path)?;
         }
         let read_only = after.mounts().flat_map(|mounts| &mounts.read_only);
-        for path in read_only.chain(&denied.found.kept).filter(|path| !is_ours(path)) {
+        for path in read_only.chain(&denied.found.read_only).filter(|path| !is_ours(path)) {
             self.bind(Bind::ReadOnly, path)?;
         }
         for directory in request.private() {

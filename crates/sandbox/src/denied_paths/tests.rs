@@ -10,7 +10,7 @@ use super::*;
 struct Plain {
     root: PathBuf,
     hidden: Vec<&'static str>,
-    kept: Vec<&'static str>,
+    read_only: Vec<&'static str>,
     names: Vec<&'static str>,
 }
 
@@ -29,8 +29,8 @@ impl FileRules for Plain {
         self.is_named(path) || self.is_below(&self.hidden, path)
     }
 
-    fn keeps(&self, path: &Path) -> bool {
-        self.is_below(&self.kept, path)
+    fn denies_write(&self, path: &Path) -> bool {
+        self.is_below(&self.read_only, path)
     }
 
     fn binds(&self, path: &Path) -> bool {
@@ -44,7 +44,7 @@ impl FileRules for Plain {
     }
 
     fn starts(&self) -> Vec<PathBuf> {
-        self.hidden.iter().chain(&self.kept).map(|it| self.root.join(it)).collect()
+        self.hidden.iter().chain(&self.read_only).map(|it| self.root.join(it)).collect()
     }
 }
 
@@ -77,7 +77,7 @@ impl World {
     }
 
     fn rules(&self) -> Plain {
-        Plain { root: self.root.clone(), hidden: vec![], kept: vec![], names: vec![] }
+        Plain { root: self.root.clone(), hidden: vec![], read_only: vec![], names: vec![] }
     }
 
     fn find(&self, rules: &Arc<dyn FileRules>, cwd: &str) -> Result<DeniedPaths, SandboxError> {
@@ -121,12 +121,16 @@ impl World {
 #[test]
 fn denied_names_are_found_in_every_directory() {
     let world = World::new(&[".env", "a/b/.env", "secret/k", "tests/x/t.rs", "src/main.rs"]);
-    let rules =
-        Plain { hidden: vec!["secret"], kept: vec!["tests"], names: vec![".env"], ..world.rules() };
+    let rules = Plain {
+        hidden: vec!["secret"],
+        read_only: vec!["tests"],
+        names: vec![".env"],
+        ..world.rules()
+    };
     let found = world.found(rules);
     assert_eq!(found.hidden, world.paths(&[".env", "a/b/.env", "secret"]));
     // A directory covers everything in it, and names denied anywhere may be moved.
-    assert_eq!((found.kept, found.way), (world.paths(&["tests"]), BTreeSet::new()));
+    assert_eq!((found.read_only, found.fixed_parents), (world.paths(&["tests"]), BTreeSet::new()));
 }
 
 #[test]
@@ -134,18 +138,18 @@ fn parents_of_a_denied_path_cannot_be_moved() {
     let world = World::new(&["a/b/key", "a/b/other", "c/d/key"]);
     let found = world.found(Plain { hidden: vec!["a/b/key"], ..world.rules() });
     assert_eq!(found.hidden, world.paths(&["a/b/key"]));
-    assert_eq!(found.way, world.paths(&["a", "a/b"]));
+    assert_eq!(found.fixed_parents, world.paths(&["a", "a/b"]));
 }
 
 #[test]
 fn read_only_access_needs_no_write_protection() {
     let mut world = World::new(&["tests/t.rs", "a/b/k"]);
     world.profile.access = Access::ReadOnly;
-    let rules = Plain { hidden: vec!["a/b/k"], kept: vec!["tests"], ..world.rules() };
+    let rules = Plain { hidden: vec!["a/b/k"], read_only: vec!["tests"], ..world.rules() };
     let found = world.found(rules);
-    assert_eq!((found.hidden, found.kept), (world.paths(&["a/b/k"]), BTreeSet::new()));
+    assert_eq!((found.hidden, found.read_only), (world.paths(&["a/b/k"]), BTreeSet::new()));
     // A mount that keeps a directory from being moved could be written.
-    assert_eq!(found.way, BTreeSet::new());
+    assert_eq!(found.fixed_parents, BTreeSet::new());
 }
 
 #[test]
@@ -220,13 +224,13 @@ fn hidden_directory_needs_no_mounts_inside() {
     let world = World::new(&["aa/bb/key", "aa/.env", "b/.env"]);
     let rules = Plain {
         hidden: vec!["aa", "aa/bb/key"],
-        kept: vec!["aa/bb"],
+        read_only: vec!["aa/bb"],
         names: vec![".env"],
         ..world.rules()
     };
     let found = world.found(rules);
     assert_eq!(found.hidden, world.paths(&["aa", "b/.env"]));
-    assert_eq!((found.kept, found.way), (BTreeSet::new(), BTreeSet::new()));
+    assert_eq!((found.read_only, found.fixed_parents), (BTreeSet::new(), BTreeSet::new()));
 }
 
 #[test]

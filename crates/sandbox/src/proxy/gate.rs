@@ -316,9 +316,9 @@ mod tests {
 
     fn gate(names: &[&str]) -> (Gate, mpsc::Receiver<String>) {
         let names = names.iter().map(|&name| name.to_owned()).collect();
-        let (teller, heard) = notice();
+        let (notice_sender, notices) = notice();
         let hosts = Hosts { names, key: "plugins.p.sandbox.network".into() };
-        (Gate::new(&hosts, None, teller, None), heard)
+        (Gate::new(&hosts, None, notice_sender, None), notices)
     }
 
     #[test]
@@ -361,8 +361,16 @@ mod tests {
             ear.lock().unwrap().push(line);
         });
         let names = names.iter().map(|&name| name.to_owned()).collect();
-        let teller = None;
-        (Gate::new(&Hosts { names, key: "k".into() }, None, teller, Some(on_proxy_request)), seen)
+        let notice_sender = None;
+        (
+            Gate::new(
+                &Hosts { names, key: "k".into() },
+                None,
+                notice_sender,
+                Some(on_proxy_request),
+            ),
+            seen,
+        )
     }
 
     #[tokio::test]
@@ -410,8 +418,8 @@ mod tests {
                 wait.lock().unwrap().recv().unwrap();
             }
         });
-        let teller = None;
-        let gate = Gate::new(&Hosts::default(), None, teller, Some(on_proxy_request));
+        let notice_sender = None;
+        let gate = Gate::new(&Hosts::default(), None, notice_sender, Some(on_proxy_request));
         gate.dial("known.test", 443).await.unwrap_err();
         let slow = async { gate.dial("slow.test", 443).await.unwrap_err() };
         let other = async {
@@ -430,13 +438,13 @@ mod tests {
             denied.iter().any(|it| place.starts_with(it)).then(|| String::from("Host(x)"))
         });
         let names = ["*", "localhost:1"].map(str::to_owned).into();
-        let (teller, mut heard) = notice();
-        let gate = Gate::new(&Hosts { names, key: "k".into() }, Some(rules), teller, None);
+        let (notice_sender, mut notices) = notice();
+        let gate = Gate::new(&Hosts { names, key: "k".into() }, Some(rules), notice_sender, None);
         // The address is denied where the name is not.
         for (host, port) in [("evil.test", 443), ("localhost", 1)] {
             let refusal = gate.dial(host, port).await.unwrap_err();
             assert_eq!(refusal.status, "403 Forbidden");
-            assert!(heard.try_recv().unwrap().contains("by the rule `Host(x)`"), "{host}");
+            assert!(notices.try_recv().unwrap().contains("by the rule `Host(x)`"), "{host}");
         }
     }
 
@@ -459,13 +467,13 @@ mod tests {
 
     #[tokio::test]
     async fn refused_host_is_reported_once_with_the_key() {
-        let (gate, mut heard) = gate(&["a.test", "https://b.test/x"]);
-        assert!(heard.try_recv().unwrap().contains("`https://b.test/x` in `plugins.p.sandbox"));
+        let (gate, mut notices) = gate(&["a.test", "https://b.test/x"]);
+        assert!(notices.try_recv().unwrap().contains("`https://b.test/x` in `plugins.p.sandbox"));
         for _ in 0..2 {
             assert_eq!(gate.dial("c.test", 443).await.unwrap_err().status, "403 Forbidden");
         }
-        let words = heard.try_recv().unwrap();
+        let words = notices.try_recv().unwrap();
         assert!(words.contains("`c.test`") && words.contains("`plugins.p.sandbox.network`"));
-        assert!(heard.try_recv().is_err());
+        assert!(notices.try_recv().is_err());
     }
 }

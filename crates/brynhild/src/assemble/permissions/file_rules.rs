@@ -74,8 +74,8 @@ impl sandbox::FileRules for HiddenFiles {
         self.0.hides(path)
     }
 
-    fn keeps(&self, path: &Path) -> bool {
-        self.0.keeps(path)
+    fn denies_write(&self, path: &Path) -> bool {
+        self.0.denies_write(path)
     }
 
     fn binds(&self, path: &Path) -> bool {
