@@ -12,7 +12,7 @@ use crate::changed_guard::ChangedGuard;
 use crate::changes::changes;
 use crate::snapshot::{self, CoveredFile, Entry, Kind, Snapshot};
 use crate::store::{Decision, PluginGuard, Record, Store, TrustedCopy};
-use crate::surfaces::{self, Effect};
+use crate::surfaces::{self, Needs};
 use crate::{HOOKS, SERVERS};
 
 const HINT: &str = "run `brynhild trust` to see the changes and decide";
@@ -40,7 +40,7 @@ impl Trusted {
 
     fn of(root: &Path, store: &Store, snapshot: &Snapshot) -> Self {
         let is_read = |part: &CoveredFile| {
-            let is_configuration = part.surface().effect == Effect::Sets
+            let is_configuration = part.surface().needs == Needs::Settings
                 || [HOOKS, SERVERS].contains(&part.path.as_str())
                 || [".claude/", ".brynhild/agents/"].iter().any(|it| part.path.starts_with(it));
             part.kind == Kind::File && is_configuration
@@ -50,7 +50,7 @@ impl Trusted {
         Self { files: files.collect(), root: root.to_owned(), store: store.clone() }
     }
 
-    fn vouch(&self) -> TrustCheck {
+    fn trust_check(&self) -> TrustCheck {
         let (root, store) = (self.root.clone(), self.store.clone());
         TrustCheck::new(move || {
             let snapshot = verified(&root, &store)?;
@@ -161,7 +161,7 @@ pub(crate) fn verified(root: &Path, store: &Store) -> Result<Snapshot, String> {
     }
     let copy = store.copy(&record);
     let mut changed = changed_paths(&copy, &snapshot, store);
-    changed.retain(|path| surfaces::of(path).is_none_or(|it| it.effect == Effect::Runs));
+    changed.retain(|path| surfaces::of(path).is_none_or(|it| it.needs == Needs::Execution));
     if changed.is_empty() && !copy.files.is_empty() {
         return Ok(snapshot);
     }
@@ -181,9 +181,9 @@ fn listed(names: &[impl AsRef<str>]) -> String {
 }
 
 impl ProjectTrust {
-    pub fn vouch(&self) -> TrustCheck {
+    pub fn trust_check(&self) -> TrustCheck {
         match &self.state {
-            State::Trusted(trusted) => trusted.vouch(),
+            State::Trusted(trusted) => trusted.trust_check(),
             State::Stale(stale) => {
                 let reason = stale.reason();
                 TrustCheck::new(move || Err(reason.clone()))
@@ -231,10 +231,10 @@ impl ProjectTrust {
         if self.trusted().is_some() {
             return Vec::new();
         }
-        let is_ignored = |part: &&CoveredFile| match part.surface().effect {
-            Effect::Runs => true,
-            Effect::Sets => self.restricted.iter().any(|file| file.ends_with(&part.path)),
-            Effect::Inert => false,
+        let is_ignored = |part: &&CoveredFile| match part.surface().needs {
+            Needs::Execution => true,
+            Needs::Settings => self.restricted.iter().any(|file| file.ends_with(&part.path)),
+            Needs::Nothing => false,
         };
         self.parts.iter().filter(is_ignored).map(|part| part.path.as_str()).collect()
     }

@@ -9,53 +9,53 @@ pub(crate) struct Surface {
     pattern: &'static str,
     /// Completes the sentence "It could …".
     pub(crate) could: &'static str,
-    pub(crate) effect: Effect,
+    pub(crate) needs: Needs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Effect {
+pub(crate) enum Needs {
     /// It runs, or makes something run or connect.
-    Runs,
+    Execution,
     /// It has settings, of which some do more than restrict.
-    Sets,
-    Inert,
+    Settings,
+    Nothing,
 }
 
 /// A file that a command line names as its program or script.
-pub(crate) static NAMED: Surface = surface("", "be run by the commands below", Effect::Runs);
+pub(crate) static NAMED: Surface = surface("", "be run by the commands below", Needs::Execution);
 
-pub(crate) static LINK: Surface = surface("", "lead elsewhere", Effect::Inert);
+pub(crate) static LINK: Surface = surface("", "lead elsewhere", Needs::Nothing);
 
 const SURFACES: &[Surface] = &[
-    surface(".brynhild/config.yaml", "change settings", Effect::Sets),
-    surface(".env", "change settings", Effect::Sets),
-    surface(".brynhild/plugins/**", "run as a part of a plugin", Effect::Runs),
-    surface(".brynhild/hooks.yaml", "run commands when something happens", Effect::Runs),
-    surface(".brynhild/hooks/**", "run when something happens", Effect::Runs),
-    surface(".brynhild/agents/**.md", "be used as a sub-agent", Effect::Runs),
-    surface(".brynhild/rules.md", "tell the model something", Effect::Inert),
+    surface(".brynhild/config.yaml", "change settings", Needs::Settings),
+    surface(".env", "change settings", Needs::Settings),
+    surface(".brynhild/plugins/**", "run as a part of a plugin", Needs::Execution),
+    surface(".brynhild/hooks.yaml", "run commands when something happens", Needs::Execution),
+    surface(".brynhild/hooks/**", "run when something happens", Needs::Execution),
+    surface(".brynhild/agents/**.md", "be used as a sub-agent", Needs::Execution),
+    surface(".brynhild/rules.md", "tell the model something", Needs::Nothing),
     surface(
         ".brynhild/commands/**.md",
         "run commands or tell the model something when named",
-        Effect::Inert,
+        Needs::Nothing,
     ),
-    surface(".brynhild/skills/**.md", "tell the model something", Effect::Inert),
-    surface(".brynhild/skills/**", "be started by the model, if you allow it", Effect::Inert),
-    surface(".brynhild/model-aliases.yaml", "have another model asked", Effect::Inert),
-    surface(".mcp.json", "start programs and connect to servers", Effect::Runs),
-    surface(".claude/settings.json", "run commands when something happens", Effect::Runs),
-    surface(".claude/settings.local.json", "run commands when something happens", Effect::Runs),
-    surface(".claude/hooks/**", "run when something happens", Effect::Runs),
-    surface(".claude/commands/**.md", "run commands when you type its name", Effect::Runs),
-    surface(".claude/agents/**.md", "be used as a sub-agent", Effect::Runs),
-    surface(".claude/skills/**.md", "tell the model something", Effect::Inert),
-    surface(".claude/skills/**", "be started by the model, if you allow it", Effect::Inert),
-    surface(".agents/skills/**.md", "tell the model something", Effect::Inert),
-    surface(".agents/skills/**", "be started by the model, if you allow it", Effect::Inert),
+    surface(".brynhild/skills/**.md", "tell the model something", Needs::Nothing),
+    surface(".brynhild/skills/**", "be started by the model, if you allow it", Needs::Nothing),
+    surface(".brynhild/model-aliases.yaml", "have another model asked", Needs::Nothing),
+    surface(".mcp.json", "start programs and connect to servers", Needs::Execution),
+    surface(".claude/settings.json", "run commands when something happens", Needs::Execution),
+    surface(".claude/settings.local.json", "run commands when something happens", Needs::Execution),
+    surface(".claude/hooks/**", "run when something happens", Needs::Execution),
+    surface(".claude/commands/**.md", "run commands when you type its name", Needs::Execution),
+    surface(".claude/agents/**.md", "be used as a sub-agent", Needs::Execution),
+    surface(".claude/skills/**.md", "tell the model something", Needs::Nothing),
+    surface(".claude/skills/**", "be started by the model, if you allow it", Needs::Nothing),
+    surface(".agents/skills/**.md", "tell the model something", Needs::Nothing),
+    surface(".agents/skills/**", "be started by the model, if you allow it", Needs::Nothing),
 ];
 
-const fn surface(pattern: &'static str, could: &'static str, effect: Effect) -> Surface {
-    Surface { pattern, could, effect }
+const fn surface(pattern: &'static str, could: &'static str, needs: Needs) -> Surface {
+    Surface { pattern, could, needs }
 }
 
 pub(crate) fn places() -> Vec<&'static str> {
@@ -126,10 +126,10 @@ mod tests {
 
     #[test]
     fn first_matching_surface_wins() {
-        let effect = |path| of(path).map(|surface| surface.effect);
-        assert_eq!(effect(".brynhild/config.yaml"), Some(Effect::Sets));
-        assert_eq!(effect(".brynhild/plugins/a/run.sh"), Some(Effect::Runs));
-        assert_eq!(effect(".brynhild/skills/a/x.sh"), Some(Effect::Inert));
-        assert_eq!(effect(".brynhild/other"), None);
+        let needs = |path| of(path).map(|surface| surface.needs);
+        assert_eq!(needs(".brynhild/config.yaml"), Some(Needs::Settings));
+        assert_eq!(needs(".brynhild/plugins/a/run.sh"), Some(Needs::Execution));
+        assert_eq!(needs(".brynhild/skills/a/x.sh"), Some(Needs::Nothing));
+        assert_eq!(needs(".brynhild/other"), None);
     }
 }

@@ -72,7 +72,7 @@ pub(crate) fn host(
         data: plugin_data(assembly),
         notice,
         reported: Reported::default(),
-        trust: assembly.trust.vouch(),
+        trust: assembly.trust.trust_check(),
     }
 }
 

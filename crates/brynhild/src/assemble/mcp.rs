@@ -337,7 +337,7 @@ fn launch_settings(assembly: &Assembly) -> Result<LaunchSettings, Problem> {
         mode: assembly.mode(),
         // A server may need a large heap.
         limits: Limits { memory: 8 << 30, ..Limits::default() },
-        trust_check: assembly.trust.vouch(),
+        trust_check: assembly.trust.trust_check(),
     })
 }
 

@@ -19,7 +19,7 @@ pub(super) async fn run(
     let root = assembly.root()?;
     let mut profile = assemble::confinement::command_profile(assembly, root);
     if command.source == "project" {
-        profile.fixed = vouched(assembly, command)?;
+        profile.fixed = trusted_files(assembly, command)?;
     }
     // A plugin's command may only read.
     let is_own = command.plugin.is_none();
@@ -34,7 +34,7 @@ pub(super) async fn run(
 }
 
 /// A project's command runs only while the user trusts its bytes.
-fn vouched(run: &RunContext, command: &Command) -> Result<Vec<Fixed>, Problem> {
+fn trusted_files(run: &RunContext, command: &Command) -> Result<Vec<Fixed>, Problem> {
     let refused = |why: String| {
         Problem::misuse(format!("`/{}` does not run: {why}", command.name))
             .hint("`brynhild trust` shows what it would run")
@@ -42,5 +42,5 @@ fn vouched(run: &RunContext, command: &Command) -> Result<Vec<Fixed>, Problem> {
     if command.rank == Rank::Guest {
         return Err(refused("it belongs to an untrusted project".to_owned()));
     }
-    run.trust.vouch().ask().map_err(refused)
+    run.trust.trust_check().ask().map_err(refused)
 }

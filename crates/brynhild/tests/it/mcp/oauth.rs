@@ -143,7 +143,7 @@ fn reply(address: SocketAddr, more: &Value, path: &str, request: &Request) -> St
             fine(json!({"issuer": base, "token_endpoint": format!("{base}/token")}))
         }
         ("POST", "/token") if request.body.contains("token-exchange") => {
-            let word = vouched(&base, &request.body);
+            let word = identity_token(&base, &request.body);
             fine(json!({"access_token": word, "token_type": "N_A", "scope": "read",
                 "issued_token_type": "urn:ietf:params:oauth:token-type:id-jag"}))
         }
@@ -171,7 +171,7 @@ fn reply(address: SocketAddr, more: &Value, path: &str, request: &Request) -> St
 }
 
 /// The assertion of an organization for the client `app`; its signature is not checked here.
-fn vouched(base: &str, asked: &str) -> String {
+fn identity_token(base: &str, asked: &str) -> String {
     let of = |name: &str| {
         let pair = asked.split('&').find_map(|pair| pair.strip_prefix(name)).unwrap();
         pair.replace("%3A", ":").replace("%2F", "/")
