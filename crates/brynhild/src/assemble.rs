@@ -135,7 +135,7 @@ pub(crate) fn tools(
 }
 
 /// Returns true if questions are answered with yes (`--yes` or yolo mode).
-pub(crate) fn asks_nothing(run: &RunContext) -> bool {
+pub(crate) fn auto_approves(run: &RunContext) -> bool {
     run.global.yes || run.mode() == Mode::Yolo
 }
 

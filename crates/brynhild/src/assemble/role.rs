@@ -452,7 +452,7 @@ async fn opened(
     let entries = entries(role, &chosen.skills);
     for (index, &entry) in entries.iter().enumerate() {
         let guard = tools::guard(assembly, entry).within(allowance);
-        let guard = if assemble::asks_nothing(assembly) { guard.approved() } else { guard };
+        let guard = if assemble::auto_approves(assembly) { guard.approved() } else { guard };
         let brought = match entry.kind.as_str() {
             "mcp" if depth == Depth::Look => Brought::default(),
             _ => {

@@ -184,7 +184,7 @@ impl<'a> Rules<'a> {
             let ruling = rulings.iter().find(|ruling| ruling.decision == decision)?;
             ruling.deciding().map(|reason| reason.why.clone())
         };
-        let is_agreed = is_agreed || assemble::asks_nothing(self.assembly);
+        let is_agreed = is_agreed || assemble::auto_approves(self.assembly);
         match (why(Decision::Deny), why(Decision::Allow)) {
             (Some(why), _) => Err(why),
             (None, None) if !is_agreed => {
