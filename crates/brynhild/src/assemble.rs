@@ -85,7 +85,7 @@ pub(crate) struct Knowledge {
     pub(crate) facts: PromptFacts,
 }
 
-pub(crate) fn rules(assembly: &Assembly, root: &Path) -> plugins::rules::Found {
+pub(crate) fn rules(assembly: &Assembly, root: &Path) -> plugins::rules::FoundRules {
     let places = plugins::rules::Places {
         global: assembly.loaded.config_dir.as_ref().map(|dir| dir.join(::setup::user_files::RULES)),
         // Without a project no directory has rules.

@@ -6,16 +6,16 @@
 
 mod answer;
 mod call;
+mod executable;
 mod find;
 mod gate;
 mod hook;
-mod kept;
-mod member;
 mod payload;
 mod point;
 mod printed;
 mod run;
 mod schema;
+mod schema_cache;
 mod tool;
 
 use std::collections::HashSet;
@@ -35,13 +35,13 @@ use crate::hooks::moment::ListenerHook;
 use crate::open_plugins::{Listed, OpenPlugins};
 use crate::plugin::{Place, ReportLine};
 use crate::problem::Problem;
+use executable::Executable;
 pub use find::{Candidate, Search, find};
 use hook::PointHook;
-use kept::Kept;
-use member::Member;
-use point::{POINTS, Point, Standing};
+use point::{POINTS, Point, Support};
 pub use printed::Listener;
 use schema::Schema;
+use schema_cache::SchemaCache;
 use tool::ChibiTool;
 
 pub(crate) const NAME: &str = "chibi";
@@ -50,7 +50,7 @@ pub(crate) const NAME: &str = "chibi";
 const AT_ONCE: usize = 8;
 
 pub struct Settings {
-    pub kept: PathBuf,
+    pub schema_cache: PathBuf,
     pub data: PathBuf,
     pub sandbox: Arc<dyn Sandbox>,
     pub surroundings: Surroundings,
@@ -102,18 +102,18 @@ impl Host {
 pub struct Plugins {
     pub problems: Vec<Problem>,
     host: Arc<Host>,
-    members: Vec<(Arc<Member>, Schema)>,
+    executables: Vec<(Arc<Executable>, Schema)>,
 }
 
 impl Plugins {
-    /// Describes plugins: from what is kept, else by running them, several at once.
+    /// Describes plugins: from the cache, else by running them, several at once.
     pub async fn open(
         candidates: Vec<Candidate>,
         settings: Settings,
         mode: Mode,
         directories: &Directories,
     ) -> Self {
-        let kept = Kept::read(&settings.kept);
+        let cache = SchemaCache::read(&settings.schema_cache);
         let host = Arc::new(Host {
             settings,
             mode: Mutex::new(mode),
@@ -121,26 +121,26 @@ impl Plugins {
             agents: OnceLock::new(),
         });
         let describe = |candidate: Candidate| {
-            let member = Arc::new(Member::new(candidate, Arc::clone(&host)));
-            let kept = &kept;
+            let executable = Arc::new(Executable::new(candidate, Arc::clone(&host)));
+            let cache = &cache;
             async move {
-                let schema = if member.is_active() {
-                    kept::describe(kept, &member, directories).await
+                let schema = if executable.is_active() {
+                    schema_cache::describe(cache, &executable, directories).await
                 } else {
                     Schema::default()
                 };
-                (member, schema)
+                (executable, schema)
             }
         };
         let asked = stream::iter(candidates.into_iter().map(describe)).buffered(AT_ONCE);
-        let members: Vec<(Arc<Member>, Schema)> = asked.collect().await;
-        kept.save(&host.settings.kept);
-        let problems = members.iter().flat_map(|(_, schema)| schema.problems.clone()).collect();
-        Self { problems, host, members }
+        let executables: Vec<(Arc<Executable>, Schema)> = asked.collect().await;
+        cache.save(&host.settings.schema_cache);
+        let problems = executables.iter().flat_map(|(_, schema)| schema.problems.clone()).collect();
+        Self { problems, host, executables }
     }
 
     pub fn hears_of_agents(&self) -> bool {
-        let tools = self.members.iter().flat_map(|(_, schema)| &schema.tools);
+        let tools = self.executables.iter().flat_map(|(_, schema)| &schema.tools);
         tools.flat_map(|tool| &tool.hooks).any(|name| name.ends_with("_spawn_agent"))
     }
 
@@ -154,19 +154,19 @@ impl Plugins {
 #[async_trait]
 impl OpenPlugins for Plugins {
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        let each = self.members.iter().flat_map(|(member, schema)| {
-            schema.tools.iter().map(|tool| ChibiTool::new(tool.clone(), Arc::clone(member)))
+        let each = self.executables.iter().flat_map(|(executable, schema)| {
+            schema.tools.iter().map(|tool| ChibiTool::new(tool.clone(), Arc::clone(executable)))
         });
         each.map(|tool| Arc::new(tool) as Arc<dyn Tool>).collect()
     }
 
     fn hooks(&self) -> Vec<Arc<dyn Hook>> {
-        let count = self.members.iter().map(|(_, schema)| schema.tools.len()).sum();
+        let count = self.executables.iter().map(|(_, schema)| schema.tools.len()).sum();
         let made = POINTS.iter().filter_map(|point| {
             let mut listeners = Vec::new();
-            for (member, schema) in &self.members {
+            for (executable, schema) in &self.executables {
                 let wanting = schema.tools.iter().filter(|tool| tool.hooks.contains(&point.name));
-                listeners.extend(wanting.map(|_| Arc::clone(member)));
+                listeners.extend(wanting.map(|_| Arc::clone(executable)));
             }
             let is_asked = !listeners.is_empty() && point.moment().is_some();
             is_asked.then(|| PointHook::new(point, listeners, Arc::clone(&self.host), count))
@@ -181,19 +181,19 @@ impl OpenPlugins for Plugins {
             points.any(|point| point.name == name && guards(point) && name != "pre_vfs_write")
         };
         let mut guards = Vec::new();
-        for (member, schema) in &self.members {
+        for (executable, schema) in &self.executables {
             let hooks = schema.tools.iter().flat_map(|tool| &tool.hooks);
-            let is_project = member.plugin.place == Place::Project;
+            let is_project = executable.plugin.place == Place::Project;
             let points = hooks.filter(|name| is_project && is_guard(name));
-            guards.extend(points.map(|it| (member.plugin.name().to_owned(), (*it).to_owned())));
+            guards.extend(points.map(|it| (executable.plugin.name().to_owned(), (*it).to_owned())));
         }
         guards
     }
 
     fn listing(&self) -> Vec<Listed> {
-        let listed = self.members.iter().map(|(member, schema)| Listed {
-            path: member.executable.display().to_string(),
-            ..Listed::of(&member.plugin, NAME, report(schema))
+        let listed = self.executables.iter().map(|(executable, schema)| Listed {
+            path: executable.path.display().to_string(),
+            ..Listed::of(&executable.plugin, NAME, report(schema))
         });
         listed.collect()
     }
@@ -209,10 +209,12 @@ fn report(schema: &Schema) -> Vec<ReportLine> {
         lines.push(format!("tool {}", tool.name));
         for name in &tool.hooks {
             let Some(point) = POINTS.iter().find(|point| point.name == *name) else { continue };
-            lines.push(match point.standing {
-                Standing::Asked(..) => format!("hook {name}"),
-                Standing::Told(_, lost) => format!("hook {name}: its answer has no effect: {lost}"),
-                Standing::Absent(why) => format!("hook {name}: no counterpart: {why}"),
+            lines.push(match point.support {
+                Support::Decides(..) => format!("hook {name}"),
+                Support::Notified(_, lost) => {
+                    format!("hook {name}: its answer has no effect: {lost}")
+                }
+                Support::Unsupported(why) => format!("hook {name}: no counterpart: {why}"),
             });
         }
     }

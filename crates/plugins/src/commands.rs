@@ -23,7 +23,7 @@ use crate::problem::Problem;
 pub use pieces::Piece;
 pub use recipe::{Here, Recipe, SESSION};
 pub use table::{Rank, Table};
-pub use template::{Blanks, Rendered, Variable};
+pub use template::{Placeholders, Rendered, Variable};
 
 const ENTRIES_LIMIT: usize = 2000;
 
@@ -61,13 +61,13 @@ pub struct Places {
 
 /// The commands, and their problems.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct FoundCommands {
     pub commands: Vec<Command>,
     pub problems: Vec<Problem>,
 }
 
-pub fn discover(places: &Places, contributions: &Contributions<'_>) -> Found {
-    let mut found = Found::default();
+pub fn discover(places: &Places, contributions: &Contributions<'_>) -> FoundCommands {
+    let mut found = FoundCommands::default();
     if let Some(directory) = &places.global {
         let entries = files::entries(directory, ENTRIES_LIMIT);
         scan(directory, entries, (Boundary::Anywhere, &label("global")), &mut found);
@@ -125,7 +125,7 @@ fn label(source: &str) -> Label {
     Label { source: source.to_owned(), plugin: None, rank: Rank::Full }
 }
 
-fn project(directory: &Path, canonical: PathBuf, label: &Label, found: &mut Found) {
+fn project(directory: &Path, canonical: PathBuf, label: &Label, found: &mut FoundCommands) {
     let root = directory.parent().and_then(Path::parent).and_then(|it| fs::canonicalize(it).ok());
     if !root.is_some_and(|root| canonical.starts_with(root)) {
         let refusal = Refusal::Outside(canonical);
@@ -140,7 +140,7 @@ fn scan(
     directory: &Path,
     entries: io::Result<(Vec<PathBuf>, bool)>,
     (boundary, label): (Boundary<'_>, &Label),
-    found: &mut Found,
+    found: &mut FoundCommands,
 ) {
     let (entries, more) = match entries {
         Ok(listing) => listing,
@@ -163,8 +163,8 @@ fn scan(
 }
 
 impl Command {
-    pub fn render(&self, blanks: &Blanks<'_>) -> Rendered {
-        template::render(&self.body, blanks)
+    pub fn render(&self, placeholders: &Placeholders<'_>) -> Rendered {
+        template::render(&self.body, placeholders)
     }
 
     /// The name that is always its own: `plugin:name` for a plugin's.

@@ -1,4 +1,4 @@
-//! The profile of a worker: the least, and the user's grants. A manifest's wishes have no effect.
+//! The profile of a worker: the least, and the user's grants. The requests of a manifest have no effect.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::problem::{Problem, shown};
 use crate::words::Words;
 
 /// Variables of ours that plugins read, none of which holds a secret.
-const OURS: Words = Words(
+const PASSED_VARIABLES: Words = Words(
     "BRYNHILD_CONFIG_DIR BRYNHILD_DEBUG BRYNHILD_LOG_LEVEL BRYNHILD_MODELS__DEFAULT \
      BRYNHILD_OLLAMA_HOST BRYNHILD_PLUGIN_PATH BRYNHILD_PROVIDERS__DEFAULT BRYNHILD_SKILL_PATH \
      BRYNHILD_VENV OLLAMA_HOST",
@@ -159,10 +159,14 @@ fn make(path: &Path, bases: [Option<&Path>; 2]) -> io::Result<()> {
 
 /// The variables that every worker sees and that may change its description: none that only concern the
 /// terminal, nor `PATH`, which few read.
-pub(crate) fn told(surroundings: &Surroundings) -> impl Iterator<Item = (&str, &str)> {
-    const APART: [&str; 4] = ["COLORTERM", "NO_COLOR", "PATH", "TERM"];
-    let ours = OURS.into_iter().filter_map(|name| surroundings.variables.get_key_value(name));
-    let usual = usual(surroundings).filter(|(name, _)| !APART.contains(&name.as_str()));
+pub(crate) fn description_variables(
+    surroundings: &Surroundings,
+) -> impl Iterator<Item = (&str, &str)> {
+    const TERMINAL_VARIABLES: [&str; 4] = ["COLORTERM", "NO_COLOR", "PATH", "TERM"];
+    let ours =
+        PASSED_VARIABLES.into_iter().filter_map(|name| surroundings.variables.get_key_value(name));
+    let usual =
+        usual(surroundings).filter(|(name, _)| !TERMINAL_VARIABLES.contains(&name.as_str()));
     usual.chain(ours).map(|(name, value)| (name.as_str(), value.as_str()))
 }
 
@@ -177,7 +181,7 @@ fn environment(plugin: &Plugin, surroundings: &Surroundings) -> BTreeMap<String,
     let usual = usual(surroundings).map(|(name, value)| (name.clone(), value.clone()));
     let mut env: BTreeMap<String, String> = usual.collect();
     let granted = plugin.settings.grants.env.iter().map(String::as_str);
-    for name in OURS.into_iter().chain(granted) {
+    for name in PASSED_VARIABLES.into_iter().chain(granted) {
         if let Some(value) = surroundings.variables.get(name) {
             env.insert(name.to_owned(), value.clone());
         }
@@ -195,21 +199,21 @@ fn environment(plugin: &Plugin, surroundings: &Surroundings) -> BTreeMap<String,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plugin::{NetworkWish, Wishes};
+    use crate::plugin::{NetworkPermission, Permissions};
     use crate::tests::fixture::{plugin, surroundings};
 
-    fn made(wishes: Wishes, mode: Mode) -> (Profile, Vec<Problem>, tempfile::TempDir) {
+    fn made(permissions: Permissions, mode: Mode) -> (Profile, Vec<Problem>, tempfile::TempDir) {
         let directory = tempfile::tempdir().unwrap();
         let surroundings = surroundings(directory.path());
         let mut plugin = plugin(directory.path(), "p");
-        plugin.settings.grants = wishes;
+        plugin.settings.grants = permissions;
         let (profile, problems) = granted(&plugin, &surroundings, Path::new("/data"), mode);
         (profile, problems, directory)
     }
 
     #[test]
     fn plugin_without_grants_gets_minimal_access() {
-        let (profile, problems, directory) = made(Wishes::default(), Mode::Yolo);
+        let (profile, problems, directory) = made(Permissions::default(), Mode::Yolo);
         assert_eq!(profile.access, Access::ReadOnly);
         assert_eq!(profile.own, [PathBuf::from("/data")]);
         assert_eq!(profile.network, Network::None);
@@ -236,53 +240,55 @@ mod tests {
 
     #[test]
     fn grants_apply_except_in_read_only_mode() {
-        let wishes = Wishes {
-            network: NetworkWish::All,
+        let permissions = Permissions {
+            network: NetworkPermission::All,
             write: vec!["~/out".into(), "build".into()],
             env: vec!["SECRET".into()],
-            ..Wishes::default()
+            ..Permissions::default()
         };
-        let (profile, problems, directory) = made(wishes.clone(), Mode::Normal);
+        let (profile, problems, directory) = made(permissions.clone(), Mode::Normal);
         let base = directory.path().canonicalize().unwrap();
         assert_eq!(profile.network, Network::Host);
         assert_eq!(profile.own[1..], [base.join("home/out"), base.join("work/build")]);
         assert_eq!(profile.access, Access::ReadOnly);
         assert_eq!(profile.env["SECRET"], "s");
         assert!(problems.is_empty(), "{problems:?}");
-        let (profile, _, _directory) = made(wishes, Mode::ReadOnly);
+        let (profile, _, _directory) = made(permissions, Mode::ReadOnly);
         assert_eq!((profile.network, profile.own.len()), (Network::None, 1));
     }
 
     #[test]
     fn forbidden_grants_are_reported() {
-        let wishes = Wishes {
+        let permissions = Permissions {
             write: vec!["..".into(), ".git/hooks".into()],
             exec: vec!["no-such-program".into()],
-            ..Wishes::default()
+            ..Permissions::default()
         };
-        let (profile, problems, _directory) = made(wishes, Mode::Normal);
+        let (profile, problems, _directory) = made(permissions, Mode::Normal);
         assert_eq!(profile.own.len(), 1);
         assert_eq!(problems.len(), 3, "{problems:?}");
     }
 
     #[test]
     fn hosts_are_granted_under_the_key_that_lists_them() {
-        let wishes =
-            Wishes { network: NetworkWish::Hosts(vec!["example.org".into()]), ..Wishes::default() };
-        let (profile, problems, _directory) = made(wishes.clone(), Mode::Normal);
+        let permissions = Permissions {
+            network: NetworkPermission::Hosts(vec!["example.org".into()]),
+            ..Permissions::default()
+        };
+        let (profile, problems, _directory) = made(permissions.clone(), Mode::Normal);
         let Network::Hosts(hosts) = profile.network else {
             panic!("hosts were granted");
         };
         assert_eq!(hosts.names, ["example.org"]);
         assert_eq!(hosts.key, "plugins.p.sandbox.network");
         assert!(problems.is_empty());
-        assert_eq!(made(wishes, Mode::ReadOnly).0.network, Network::None);
+        assert_eq!(made(permissions, Mode::ReadOnly).0.network, Network::None);
     }
 
     #[test]
     fn granted_workspace_keeps_protected_names_closed() {
-        let wishes = Wishes { write: vec![".".into()], ..Wishes::default() };
-        let (profile, _, _directory) = made(wishes, Mode::Normal);
+        let permissions = Permissions { write: vec![".".into()], ..Permissions::default() };
+        let (profile, _, _directory) = made(permissions, Mode::Normal);
         assert_eq!(profile.access, Access::Workspace);
         assert_eq!(profile.own.len(), 1);
     }

@@ -14,7 +14,7 @@ use foldhash::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::files;
-use crate::stamp::{Look, Stamp};
+use crate::stamp::{FileMetadata, Stamp};
 
 const FORMAT: u32 = 3;
 
@@ -33,16 +33,16 @@ pub struct Directories {
 
 #[derive(Debug, Default)]
 struct State {
-    kept: HashMap<String, Kept>,
+    kept: HashMap<String, CachedListing>,
     hashes: HashMap<String, Hashes>,
     seen: HashMap<OsString, Arc<Listing>>,
-    files: HashMap<OsString, Option<Look>>,
+    files: HashMap<OsString, Option<FileMetadata>>,
     is_changed: bool,
 }
 
 /// A directory in an earlier run: its names, each after a letter for its type, joined by slashes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Kept(Stamp, String);
+struct CachedListing(Stamp, String);
 
 /// The files of a plugin in an earlier run: a hash of their times, then those of their content.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -113,7 +113,7 @@ impl Kind {
 impl Directories {
     /// Reads the cache; nothing of a `project` is kept in it, since others can write there.
     pub fn load(file: Option<PathBuf>, project: Option<PathBuf>) -> Self {
-        type Whole = Stored<HashMap<String, Kept>, HashMap<String, Hashes>>;
+        type Whole = Stored<HashMap<String, CachedListing>, HashMap<String, Hashes>>;
         let stored = file.as_deref().and_then(cache::read::<Whole>);
         let stored = stored.filter(|it| it.format == FORMAT);
         let state = stored.map_or_else(State::default, |it| State {
@@ -171,11 +171,11 @@ impl Directories {
             }
             Err(error) => return Err(error),
         };
-        let (now, stamp) = (SystemTime::now(), Stamp::of(&Look::of(&found)));
+        let (now, stamp) = (SystemTime::now(), Stamp::of(&FileMetadata::of(&found)));
         if let Some(path) = directory.to_str().filter(|_| self.may_keep(directory)) {
             let mut state = self.state();
             let kept = state.kept.get(path).filter(|kept| kept.0 == stamp);
-            if let Some(listing) = kept.and_then(Kept::listing) {
+            if let Some(listing) = kept.and_then(CachedListing::listing) {
                 return Ok(state.note(directory, listing));
             }
         }
@@ -254,12 +254,12 @@ impl Directories {
         }
     }
 
-    pub(crate) fn look(&self, path: &Path) -> Option<Look> {
+    pub(crate) fn look(&self, path: &Path) -> Option<FileMetadata> {
         if let Some(found) = self.state().files.get(path.as_os_str()) {
             return *found;
         }
         let found = if self.has(path) { fs::metadata(path).ok() } else { None };
-        let found = found.as_ref().map(Look::of);
+        let found = found.as_ref().map(FileMetadata::of);
         self.state().files.insert(path.as_os_str().to_owned(), found);
         found
     }
@@ -291,7 +291,7 @@ impl State {
     fn keep(&mut self, directory: &Path, stamp: Stamp, listing: Option<&Listing>) {
         let Some(path) = directory.to_str() else { return };
         if let Some(names) = listing.and_then(Listing::in_one_line) {
-            self.kept.insert(path.to_owned(), Kept(stamp, names));
+            self.kept.insert(path.to_owned(), CachedListing(stamp, names));
             self.is_changed = true;
         } else if self.kept.remove(path).is_some() {
             self.is_changed = true;
@@ -322,7 +322,7 @@ impl Listing {
     }
 }
 
-impl Kept {
+impl CachedListing {
     fn listing(&self) -> Option<Listing> {
         let entry = |word: &str| {
             let kind = Kind::from_letter(*word.as_bytes().first()?)?;

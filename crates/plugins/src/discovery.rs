@@ -22,7 +22,7 @@ const PARTS: [&str; 3] = ["skills", "commands", "profiles"];
 
 /// The plugins, and their problems.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct FoundPlugins {
     /// The plugins, sorted by name, each name once; all of them enabled.
     pub plugins: Vec<Plugin>,
     pub problems: Vec<Problem>,
@@ -49,8 +49,8 @@ pub fn discover(
     places: &[(PathBuf, Place)],
     (directories, index): (&Directories, &mut Index),
     is_trusted: &IsTrusted<'_>,
-) -> Found {
-    let (by_name, found) = (BTreeMap::new(), Found::default());
+) -> FoundPlugins {
+    let (by_name, found) = (BTreeMap::new(), FoundPlugins::default());
     let mut search = Search { directories, index, is_trusted, by_name, found };
     for (directory, place) in places {
         match place {
@@ -67,7 +67,7 @@ struct Search<'a, 'b> {
     index: &'a mut Index,
     is_trusted: &'a IsTrusted<'b>,
     by_name: BTreeMap<String, Plugin>,
-    found: Found,
+    found: FoundPlugins,
 }
 
 impl Search<'_, '_> {

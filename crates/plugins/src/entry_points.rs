@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::files::{self, Boundary};
 use crate::index::Index;
 use crate::plugin::{EntryPoint, Manifest, Package, Place, Plugin, PluginSettings};
-use crate::stamp::Look;
+use crate::stamp::FileMetadata;
 use crate::words::Words;
 
 pub use sites::{Surroundings, interpreter, looks_like_python, sites};
@@ -103,7 +103,7 @@ fn all(sites: &[PathBuf], index: &mut Index) -> Vec<(PathBuf, Installed)> {
         let Ok(metadata) = fs::metadata(site) else {
             continue;
         };
-        for installed in index.site(site, &Look::of(&metadata), || scan(site)) {
+        for installed in index.site(site, &FileMetadata::of(&metadata), || scan(site)) {
             let name = normal(&installed.package.name);
             if !found.iter().any(|(_, other)| normal(&other.package.name) == name) {
                 found.push((site.clone(), installed));

@@ -15,7 +15,7 @@ use crate::discovery::Trust;
 use crate::entry_points::{self, Surroundings};
 use crate::hooks::HookHost;
 use crate::manifest;
-use crate::plugin::{Place, Plugin, PluginSettings, Wishes};
+use crate::plugin::{Permissions, Place, Plugin, PluginSettings};
 use crate::plugin_set::PluginSet;
 use crate::problem::Problem;
 use crate::python::Python;
@@ -190,7 +190,7 @@ impl<'a> PluginEnv<'a> {
             let credentials = self.credentials(plugin);
             let name = plugin.name().to_owned();
             if let Some(entry) = self.program.entry(&name) {
-                let (grants, faults) = manifest::wishes(entry.sandbox);
+                let (grants, faults) = manifest::permissions(entry.sandbox);
                 let problem = |fault: &String| self.grant_problem(&name, fault);
                 problems.extend(faults.iter().map(problem));
                 let timeout = entry.timeout.map(Duration::from_secs);
@@ -231,7 +231,7 @@ impl<'a> PluginEnv<'a> {
         let asked = &plugin.manifest.sandbox;
         let name = plugin.name();
         let is_decided = self.program.entry(name).is_some_and(|it| !it.sandbox.is_null());
-        if *asked == Wishes::default() || is_decided {
+        if *asked == Permissions::default() || is_decided {
             return None;
         }
         let kinds = asked.kinds().join(", ");

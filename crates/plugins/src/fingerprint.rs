@@ -6,12 +6,12 @@ use std::time::SystemTime;
 
 use ::files::surroundings::Surroundings;
 
-use crate::confine::told;
+use crate::confine::description_variables;
 use crate::directories::{Directories, Kind};
 use crate::files;
 use crate::hash::short;
 use crate::plugin::{Dialect, Plugin, PluginSettings};
-use crate::stamp::{Look, Stamp};
+use crate::stamp::{FileMetadata, Stamp};
 
 const MOST_FILES: usize = 20_000;
 const DEEPEST: usize = 16;
@@ -37,7 +37,7 @@ pub(crate) fn files_of(plugin: &Plugin, directories: &Directories) -> Option<[St
 }
 
 pub(crate) struct Files {
-    found: Vec<(PathBuf, Look)>,
+    found: Vec<(PathBuf, FileMetadata)>,
     /// True if a running process goes on until a module changes, whatever else does.
     is_lasting: bool,
 }
@@ -158,7 +158,7 @@ pub(crate) fn identity(plugin: &Plugin, surroundings: &Surroundings) -> String {
 
 pub(crate) fn environment_hash(surroundings: &Surroundings) -> String {
     hashed(|hasher| {
-        for text in told(surroundings).flat_map(|(name, value)| [name, value]) {
+        for text in description_variables(surroundings).flat_map(|(name, value)| [name, value]) {
             hasher.update(&(text.len() as u64).to_le_bytes());
             hasher.update(text.as_bytes());
         }
@@ -177,7 +177,7 @@ fn name(hasher: &mut blake3::Hasher, path: &Path) {
     hasher.update(bytes);
 }
 
-fn stamp(hasher: &mut blake3::Hasher, found: &Look) {
+fn stamp(hasher: &mut blake3::Hasher, found: &FileMetadata) {
     for number in found.times() {
         hasher.update(&number.to_le_bytes());
     }
@@ -188,7 +188,7 @@ fn stamp(hasher: &mut blake3::Hasher, found: &Look) {
 
 struct Walk<'a> {
     directories: &'a Directories,
-    found: Vec<(PathBuf, Look)>,
+    found: Vec<(PathBuf, FileMetadata)>,
     /// Directories behind links that were entered, so that links cannot lead in circles.
     seen: HashSet<(u64, u64)>,
 }

@@ -138,7 +138,7 @@ fn seconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S
 /// Finds all hooks.
 pub fn load(sources: Sources<'_>, settings: Settings) -> Loaded {
     let merged = merge::merge(sources);
-    let listing = merged.hooks.iter().map(merge::Found::listed).collect();
+    let listing = merged.hooks.iter().map(merge::FoundHook::listed).collect();
     let settings = Arc::new(settings);
     let all: Vec<Arc<YamlHook>> = merged
         .hooks

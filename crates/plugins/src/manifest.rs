@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::files::{self, Boundary, Refusal};
-use crate::plugin::{Manifest, Wishes};
+use crate::plugin::{Manifest, Permissions};
 use crate::problem::Problem;
 
 pub use check::{Validation, validate};
@@ -74,10 +74,10 @@ pub fn fault_of_name(name: &str) -> Option<&'static str> {
 }
 
 /// Reads `{network, read, write, env, exec}` of a manifest or the configuration, and its faults.
-pub fn wishes(value: &Value) -> (Wishes, Vec<String>) {
+pub fn permissions(value: &Value) -> (Permissions, Vec<String>) {
     let mut faults = Vec::new();
-    let wishes = fields::wishes(value, &mut faults);
-    (wishes, faults)
+    let permissions = fields::permissions(value, &mut faults);
+    (permissions, faults)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

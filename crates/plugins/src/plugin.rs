@@ -31,7 +31,7 @@ pub struct Manifest {
     pub brynhild_version: String,
     /// Python packages that it needs, as `pip` writes them.
     pub dependencies: Vec<String>,
-    pub sandbox: Wishes,
+    pub sandbox: Permissions,
     /// The system it is written for. No manifest says it.
     #[serde(skip)]
     pub dialect: Dialect,
@@ -62,8 +62,8 @@ impl Dialect {
 /// Permissions beyond the least: to read the workspace and its directory, and to write its data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Wishes {
-    pub network: NetworkWish,
+pub struct Permissions {
+    pub network: NetworkPermission,
     pub read: Vec<PathBuf>,
     pub write: Vec<PathBuf>,
     pub env: Vec<String>,
@@ -71,12 +71,12 @@ pub struct Wishes {
     pub exec: Vec<String>,
 }
 
-impl Wishes {
+impl Permissions {
     pub fn kinds(&self) -> Vec<&'static str> {
         let kinds = [
             ("env", !self.env.is_empty()),
             ("exec", !self.exec.is_empty()),
-            ("network", self.network != NetworkWish::None),
+            ("network", self.network != NetworkPermission::None),
             ("read", !self.read.is_empty()),
             ("write", !self.write.is_empty()),
         ];
@@ -87,9 +87,9 @@ impl Wishes {
     pub fn grant_command(&self, name: &str) -> String {
         let mut flags = Vec::new();
         match &self.network {
-            NetworkWish::None => {}
-            NetworkWish::All => flags.push("--network".to_owned()),
-            NetworkWish::Hosts(hosts) => {
+            NetworkPermission::None => {}
+            NetworkPermission::All => flags.push("--network".to_owned()),
+            NetworkPermission::Hosts(hosts) => {
                 flags.extend(hosts.iter().map(|host| format!("--host {host}")));
             }
         }
@@ -114,7 +114,7 @@ fn quoted(path: &Path) -> String {
 /// How much of the network. Written as `false`, `true` or a list of hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "NetworkForm", into = "NetworkForm")]
-pub enum NetworkWish {
+pub enum NetworkPermission {
     #[default]
     None,
     All,
@@ -128,7 +128,7 @@ enum NetworkForm {
     Hosts(Vec<String>),
 }
 
-impl NetworkWish {
+impl NetworkPermission {
     /// The network of a process of the plugin `name` that was granted this.
     pub fn granted(&self, name: &str) -> Network {
         match self {
@@ -142,7 +142,7 @@ impl NetworkWish {
     }
 }
 
-impl From<NetworkForm> for NetworkWish {
+impl From<NetworkForm> for NetworkPermission {
     fn from(form: NetworkForm) -> Self {
         match form {
             NetworkForm::Switch(false) => Self::None,
@@ -153,12 +153,12 @@ impl From<NetworkForm> for NetworkWish {
     }
 }
 
-impl From<NetworkWish> for NetworkForm {
-    fn from(wish: NetworkWish) -> Self {
-        match wish {
-            NetworkWish::None => Self::Switch(false),
-            NetworkWish::All => Self::Switch(true),
-            NetworkWish::Hosts(hosts) => Self::Hosts(hosts),
+impl From<NetworkPermission> for NetworkForm {
+    fn from(permission: NetworkPermission) -> Self {
+        match permission {
+            NetworkPermission::None => Self::Switch(false),
+            NetworkPermission::All => Self::Switch(true),
+            NetworkPermission::Hosts(hosts) => Self::Hosts(hosts),
         }
     }
 }
@@ -296,7 +296,7 @@ impl Plugin {
 pub struct PluginSettings {
     /// How long one call may take; none for the usual time.
     pub timeout: Option<Duration>,
-    pub grants: Wishes,
+    pub grants: Permissions,
     /// All other keys: the plugin's own settings.
     pub own: Map<String, Value>,
 }

@@ -8,10 +8,10 @@ use contract::policy::Mode;
 use files::protected::protected;
 use rustix::fs::{Access, access};
 
-use crate::plugin::{NetworkWish, Plugin, Wishes};
+use crate::plugin::{NetworkPermission, Permissions, Plugin};
 
 /// Messages of Python, Node and the usual programs without a network.
-const ALONE: &str = "All connection attempts failed|Cannot connect to host|Could not resolve host|\
+const NO_NETWORK_ERRORS: &str = "All connection attempts failed|Cannot connect to host|Could not resolve host|\
     Couldn't connect to server|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|Failed to connect to|\
     Failed to establish a new connection|unable to resolve host address|Errno 101]|\
     Errno 111]|Errno -3]|Network is unreachable|Connection refused|\
@@ -21,10 +21,10 @@ const ALONE: &str = "All connection attempts failed|Cannot connect to host|Could
 const PROXY_REFUSALS: [&str; 4] =
     ["403 Forbidden", "403: Forbidden", "403 Client Error", "response 403"];
 /// Messages where nothing may be written.
-const SHUT: [&str; 2] = ["Read-only file system", "Errno 30]"];
+const READ_ONLY_ERRORS: [&str; 2] = ["Read-only file system", "Errno 30]"];
 /// Messages of SQLite there; it names no file.
-const SHUT_DATABASE: [&str; 2] = ["unable to open database file", "readonly database"];
-const UNSEEN: &str = "No such file or directory";
+const READ_ONLY_DATABASE_ERRORS: [&str; 2] = ["unable to open database file", "readonly database"];
+const NOT_FOUND_ERROR: &str = "No such file or directory";
 /// Shell messages about a program that is not visible, behind its name.
 const NO_PROGRAM: [&str; 2] = [": command not found", ": not found"];
 /// Shell messages about a variable, behind its name.
@@ -43,7 +43,7 @@ pub(crate) struct Around<'a> {
 
 /// Returns true if the output of a program says that it found no network.
 pub fn is_alone(words: &str) -> bool {
-    ALONE.split('|').any(|mark| words.contains(mark))
+    NO_NETWORK_ERRORS.split('|').any(|mark| words.contains(mark))
 }
 
 /// The grant that would let `plugin` do what `words` say it could not, if the sandbox is the cause.
@@ -51,18 +51,24 @@ pub(crate) fn remedy(plugin: &Plugin, around: &Around<'_>, words: &str) -> Optio
     let mode = around.mode;
     let says = |marks: &[&str]| marks.iter().any(|mark| words.contains(mark));
     let grants = &plugin.settings.grants;
-    let has_no_network = grants.network == NetworkWish::None || mode == Mode::ReadOnly;
-    let file = (says(&REFUSED) || says(&SHUT)).then(|| file(words)).flatten();
+    let has_no_network = grants.network == NetworkPermission::None || mode == Mode::ReadOnly;
+    let file = (says(&REFUSED) || says(&READ_ONLY_ERRORS)).then(|| file(words)).flatten();
     let is_without_socket = words.contains(NO_SOCKET) && file.is_none();
     let is_offline = is_alone(words) || is_without_socket || says(&PROXY_REFUSALS);
     let (what, missing) = if has_no_network && is_offline {
-        ("without a network", Wishes { network: NetworkWish::All, ..Wishes::default() })
+        (
+            "without a network",
+            Permissions { network: NetworkPermission::All, ..Permissions::default() },
+        )
     } else if let Some(file) = file {
         let directory = directory(plugin, around, file)?;
-        ("and may not write there", Wishes { write: vec![directory], ..Wishes::default() })
-    } else if says(&SHUT) || says(&SHUT_DATABASE) {
+        (
+            "and may not write there",
+            Permissions { write: vec![directory], ..Permissions::default() },
+        )
+    } else if says(&READ_ONLY_ERRORS) || says(&READ_ONLY_DATABASE_ERRORS) {
         let write = vec!["DIRECTORY".into()];
-        ("and may not write there", Wishes { write, ..Wishes::default() })
+        ("and may not write there", Permissions { write, ..Permissions::default() })
     } else {
         return unseen(plugin, around, words);
     };
@@ -77,13 +83,13 @@ pub(crate) fn remedy(plugin: &Plugin, around: &Around<'_>, words: &str) -> Optio
 
 /// Names the command with which the user grants what is missing, and no more than the manifest
 /// requests if it requests that.
-fn grantable(plugin: &Plugin, what: &str, missing: &Wishes) -> String {
+fn grantable(plugin: &Plugin, what: &str, missing: &Permissions) -> String {
     let (name, requested) = (plugin.name(), &plugin.manifest.sandbox);
     let includes =
         |asked: &[PathBuf], wanted: &[PathBuf]| wanted.iter().all(|it| asked.contains(it));
     let names = |asked: &[String], wanted: &[String]| wanted.iter().all(|it| asked.contains(it));
     let asks_network =
-        missing.network == NetworkWish::None || requested.network != NetworkWish::None;
+        missing.network == NetworkPermission::None || requested.network != NetworkPermission::None;
     let is_requested = asks_network
         && includes(&requested.read, &missing.read)
         && includes(&requested.write, &missing.write)
@@ -100,7 +106,7 @@ fn grantable(plugin: &Plugin, what: &str, missing: &Wishes) -> String {
 /// The grant for a variable, a program or a file in the home that exists and is not visible.
 fn unseen(plugin: &Plugin, around: &Around<'_>, words: &str) -> Option<String> {
     let surroundings = around.surroundings;
-    let mut missing = Wishes::default();
+    let mut missing = Permissions::default();
     let variable = || NO_VARIABLE.iter().find_map(|mark| before(words, mark));
     let program = || NO_PROGRAM.iter().find_map(|mark| before(words, mark));
     let what = if let Some(name) = quoted(words, "KeyError").or_else(variable) {
@@ -113,7 +119,7 @@ fn unseen(plugin: &Plugin, around: &Around<'_>, words: &str) -> Option<String> {
         missing.env.push(name.to_owned());
         "and sees the usual variables alone"
     } else {
-        let path = quoted(words, UNSEEN).or_else(program)?;
+        let path = quoted(words, NOT_FOUND_ERROR).or_else(program)?;
         if path.contains('/') {
             let home = surroundings.home.as_deref()?;
             let own = around.home.as_deref().and_then(|own| Path::new(path).strip_prefix(own).ok());
@@ -157,7 +163,7 @@ fn before<'a>(words: &'a str, mark: &str) -> Option<&'a str> {
 
 /// The file that a message of Python's ends with, or that one of a program's names before the cause.
 fn file(words: &str) -> Option<&str> {
-    let python = SHUT.iter().chain(&REFUSED).find_map(|mark| quoted(words, mark));
+    let python = READ_ONLY_ERRORS.iter().chain(&REFUSED).find_map(|mark| quoted(words, mark));
     python.or_else(|| before(words, ": Read-only file system"))
 }
 
@@ -193,7 +199,7 @@ mod tests {
     use super::*;
     use crate::tests::fixture::{plugin, surroundings};
 
-    fn told(words: &str, grants: Wishes, mode: Mode) -> Option<String> {
+    fn told(words: &str, grants: Permissions, mode: Mode) -> Option<String> {
         let directory = tempfile::tempdir().unwrap();
         let surroundings = surroundings(directory.path());
         let mut plugin = plugin(&directory.path().join("home/plugins"), "p");
@@ -211,7 +217,7 @@ mod tests {
     }
 
     fn grant(words: &str) -> String {
-        let told = told(words, Wishes::default(), Mode::Normal).unwrap_or_default();
+        let told = told(words, Permissions::default(), Mode::Normal).unwrap_or_default();
         told.split('`').nth(3).unwrap_or_default().to_owned()
     }
 
@@ -228,7 +234,7 @@ mod tests {
         ] {
             assert_eq!(grant(words), network, "{words}");
         }
-        let online = Wishes { network: NetworkWish::All, ..Wishes::default() };
+        let online = Permissions { network: NetworkPermission::All, ..Permissions::default() };
         assert_eq!(told("HTTP Error 403: Forbidden", online, Mode::Normal), None);
         let written = |directory: &str| format!("brynhild plugin grant p --write {directory}");
         let error = "OSError: [Errno 30] Read-only file system: ";
@@ -305,8 +311,11 @@ mod tests {
         }
         assert_eq!(grant("ValueError: no"), "");
         assert_eq!(grant("Permission denied: ask the owner"), "");
-        let all =
-            Wishes { network: NetworkWish::All, write: vec![".".into()], ..Wishes::default() };
+        let all = Permissions {
+            network: NetworkPermission::All,
+            write: vec![".".into()],
+            ..Permissions::default()
+        };
         let words = format!("{error}'out.txt'");
         assert_eq!(told(&words, all.clone(), Mode::Normal), None);
         assert_eq!(told("[Errno 101] Network is unreachable", all, Mode::Normal), None);
@@ -314,7 +323,7 @@ mod tests {
 
     #[test]
     fn advice_in_read_only_mode_names_the_mode() {
-        let told = told("[Errno 101]", Wishes::default(), Mode::ReadOnly).unwrap();
+        let told = told("[Errno 101]", Permissions::default(), Mode::ReadOnly).unwrap();
         assert!(told.contains("read-only") && !told.contains("plugin grant"), "{told}");
     }
 
@@ -322,11 +331,11 @@ mod tests {
     fn advice_names_no_more_than_the_manifest_requests() {
         let directory = tempfile::tempdir().unwrap();
         let mut plugin = plugin(directory.path(), "p");
-        plugin.manifest.sandbox.network = NetworkWish::Hosts(vec!["a.test".into()]);
-        let missing = Wishes { network: NetworkWish::All, ..Wishes::default() };
+        plugin.manifest.sandbox.network = NetworkPermission::Hosts(vec!["a.test".into()]);
+        let missing = Permissions { network: NetworkPermission::All, ..Permissions::default() };
         let told = grantable(&plugin, "so", &missing);
         assert!(told.ends_with("`brynhild plugin grant p`"), "{told}");
-        let missing = Wishes { read: vec!["~/a b".into()], ..Wishes::default() };
+        let missing = Permissions { read: vec!["~/a b".into()], ..Permissions::default() };
         let told = grantable(&plugin, "so", &missing);
         assert!(told.ends_with("`brynhild plugin grant p --read '~/a b'`"), "{told}");
     }

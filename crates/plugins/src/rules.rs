@@ -58,14 +58,14 @@ pub struct RuleFile {
 
 /// The rules, and the problems of their files.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct FoundRules {
     /// The files in the order in which the model reads them.
     pub rules: Vec<RuleFile>,
     pub problems: Vec<Problem>,
 }
 
 /// Finds and reads all rules.
-pub fn load(places: &Places, contributions: &Contributions<'_>) -> Found {
+pub fn load(places: &Places, contributions: &Contributions<'_>) -> FoundRules {
     let mut search = Search::default();
     if let Some(directory) = &places.global {
         search.global(directory);
@@ -147,7 +147,7 @@ fn walk(root: &Path, cwd: &Path) -> Vec<PathBuf> {
 
 #[derive(Default)]
 struct Search {
-    found: Found,
+    found: FoundRules,
     texts: HashSet<String>,
     used: usize,
 }

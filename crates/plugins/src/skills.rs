@@ -46,14 +46,14 @@ pub struct Places {
 
 /// The skills, and their problems.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct FoundSkills {
     /// The skills, sorted by name, each name once.
     pub skills: Vec<Skill>,
     pub problems: Vec<Problem>,
 }
 
 /// Finds all skills: built-in, global, custom, plugins', packages', the project's; the later wins.
-pub fn discover(places: &Places, contributions: &Contributions<'_>) -> Found {
+pub fn discover(places: &Places, contributions: &Contributions<'_>) -> FoundSkills {
     let blocks = Blocks::load(places.cache.clone());
     let mut search = Search { blocks, ..Search::default() };
     for (name, text) in BUILTIN {
@@ -75,7 +75,7 @@ pub fn discover(places: &Places, contributions: &Contributions<'_>) -> Found {
         search.scan(place, entries, "project", Boundary::Within(&boundary));
     }
     search.blocks.save();
-    Found { skills: search.skills.into_values().collect(), problems: search.problems }
+    FoundSkills { skills: search.skills.into_values().collect(), problems: search.problems }
 }
 
 /// The text files of a skill: those in `references/`, and the Markdown files beside `SKILL.md`.

@@ -18,7 +18,7 @@ const UNSETTLED: i64 = 2;
 pub(crate) struct Stamp(i64, u64);
 
 impl Stamp {
-    pub(crate) fn of(found: &Look) -> Self {
+    pub(crate) fn of(found: &FileMetadata) -> Self {
         let mut hasher = DefaultHasher::new();
         (found.times(), [found.length, found.number, found.device]).hash(&mut hasher);
         Self(found.changed.0, hasher.finish())
@@ -34,7 +34,7 @@ impl Stamp {
 
 /// The metadata that counts: many are kept at every start.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Look {
+pub(crate) struct FileMetadata {
     pub(crate) mode: u32,
     pub(crate) length: u64,
     pub(crate) number: u64,
@@ -43,7 +43,7 @@ pub(crate) struct Look {
     changed: (i64, i64),
 }
 
-impl Look {
+impl FileMetadata {
     pub(crate) fn of(found: &Metadata) -> Self {
         Self {
             mode: found.mode(),
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn stamp_settles_after_the_clock_resolution() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let stamp = Stamp::of(&Look::of(&file.as_file().metadata().unwrap()));
+        let stamp = Stamp::of(&FileMetadata::of(&file.as_file().metadata().unwrap()));
         let now = SystemTime::now();
         assert!(!stamp.is_settled(now));
         assert!(!stamp.is_settled(UNIX_EPOCH));

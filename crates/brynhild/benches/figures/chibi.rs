@@ -70,7 +70,7 @@ impl Rig {
         let base = self.directory.path();
         let variables = BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]);
         let settings = Settings {
-            kept: base.join("kept.json"),
+            schema_cache: base.join("kept.json"),
             data: base.join("data"),
             sandbox: self.sandbox(),
             surroundings: Surroundings {

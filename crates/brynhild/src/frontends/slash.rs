@@ -20,7 +20,7 @@ use contract::skill::Skill;
 use contract::text::closest;
 use contract::tool::ToolSpec;
 use plugins::claude::Expanded;
-use plugins::commands::{Blanks, Places, Rank, Table, Variable};
+use plugins::commands::{Placeholders, Places, Rank, Table, Variable};
 use plugins::problem::Problem as Fault;
 use python_host::Missing;
 use serde_json::json;
@@ -124,7 +124,8 @@ impl Offer {
             Variable::Value(value.clone())
         };
         let cwd = run.environment.cwd.display().to_string();
-        let rendered = command.render(&Blanks { args: words, cwd: &cwd, variable: &variable });
+        let rendered =
+            command.render(&Placeholders { args: words, cwd: &cwd, variable: &variable });
         for name in rendered.withheld {
             let what = format!("`/{}` asks for the variable {name}", command.name);
             output::warning(&format!("{what}, which may hold a secret and stays out"));

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::Host;
 use super::answer;
 use super::call::{Call, Purpose};
-use super::member::Member;
+use super::executable::Executable;
 use super::payload;
 use super::point::Point;
 use crate::hooks::moment::{Listener, Occurrence, Reply};
@@ -19,7 +19,7 @@ use crate::process::End;
 pub(crate) struct PointHook {
     pub(crate) point: &'static Point,
     title: String,
-    listeners: Vec<Arc<Member>>,
+    listeners: Vec<Arc<Executable>>,
     pub(crate) host: Arc<Host>,
     pub(crate) tool_count: usize,
 }
@@ -27,11 +27,12 @@ pub(crate) struct PointHook {
 impl PointHook {
     pub(crate) fn new(
         point: &'static Point,
-        listeners: Vec<Arc<Member>>,
+        listeners: Vec<Arc<Executable>>,
         host: Arc<Host>,
         tool_count: usize,
     ) -> Self {
-        let mut names: Vec<&str> = listeners.iter().map(|member| member.plugin.name()).collect();
+        let mut names: Vec<&str> =
+            listeners.iter().map(|executable| executable.plugin.name()).collect();
         names.dedup();
         let title = format!("'{}' (plugin {})", point.name, names.join(", "));
         Self { point, title, listeners, host, tool_count }
@@ -40,19 +41,19 @@ impl PointHook {
     /// Asks listeners up to the first answer that settles the matter; an error of one ends it for all.
     async fn ask(&self, context: &HookContext, payload: &Value) -> Result<Vec<Value>, HookError> {
         let mut answers = Vec::new();
-        for member in &self.listeners {
+        for executable in &self.listeners {
             let call = Call {
                 purpose: Purpose::Hook(self.point.name),
                 context: Some(context.session.as_str()),
                 input: Some(payload),
             };
-            let plugin = member.plugin.name();
-            let ran = member.run(&call, &CancellationToken::new()).await;
+            let plugin = executable.plugin.name();
+            let ran = executable.run(&call, &CancellationToken::new()).await;
             let ran = ran.map_err(|why| HookError(format!("plugin {plugin}: {why}")))?;
             let printed = ran.stdout.text.trim();
             match ran.end {
                 End::Late => {
-                    let time = member.time().as_secs_f64();
+                    let time = executable.time().as_secs_f64();
                     return Err(HookError(format!("plugin {plugin}: timed out after {time}s")));
                 }
                 End::Exited(0) if !printed.is_empty() => {
@@ -70,7 +71,7 @@ impl PointHook {
 
     /// An output that could not be looked through does not reach the model.
     fn unfiltered(&self, error: &HookError) -> Reply {
-        let plugin = self.listeners.first().map_or("", |member| member.plugin.name());
+        let plugin = self.listeners.first().map_or("", |executable| executable.plugin.name());
         (self.host.settings.on_output)(plugin, &format!("pre_tool_output: {error}"));
         Reply { text: Some(format!("Output blocked by hook: {error}")), ..Reply::default() }
     }

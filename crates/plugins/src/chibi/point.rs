@@ -5,45 +5,46 @@ use contract::hook::{Moment, OnFailure};
 #[derive(Debug)]
 pub(crate) struct Point {
     pub(crate) name: &'static str,
-    pub(crate) standing: Standing,
+    pub(crate) support: Support,
 }
 
+/// The effect of a point's hooks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Standing {
-    /// Its hooks are asked at this moment; a hook that does not answer means this.
-    Asked(Moment, OnFailure),
-    /// Its hooks hear of it, but what they answer has no effect, for this reason.
-    Told(Moment, &'static str),
-    /// It does not come up, for this reason.
-    Absent(&'static str),
+pub(crate) enum Support {
+    /// The answers of its hooks count at this moment; the second part is for a hook that fails.
+    Decides(Moment, OnFailure),
+    /// Its hooks run at this moment, but their answers have no effect, for this reason.
+    Notified(Moment, &'static str),
+    /// It has no counterpart, for this reason.
+    Unsupported(&'static str),
 }
 
 impl Point {
     pub(crate) fn moment(&self) -> Option<Moment> {
-        match self.standing {
-            Standing::Asked(moment, _) | Standing::Told(moment, _) => Some(moment),
-            Standing::Absent(_) => None,
+        match self.support {
+            Support::Decides(moment, _) | Support::Notified(moment, _) => Some(moment),
+            Support::Unsupported(_) => None,
         }
     }
 
     pub(crate) fn on_failure(&self) -> OnFailure {
-        match self.standing {
-            Standing::Asked(_, on_failure) => on_failure,
-            Standing::Told(..) | Standing::Absent(_) => OnFailure::Continue,
+        match self.support {
+            Support::Decides(_, on_failure) => on_failure,
+            Support::Notified(..) | Support::Unsupported(_) => OnFailure::Continue,
         }
     }
 }
 
 const fn asked(name: &'static str, moment: Moment) -> Point {
-    Point { name, standing: Standing::Asked(moment, OnFailure::Block) }
+    Point { name, support: Support::Decides(moment, OnFailure::Block) }
 }
 
 const fn heard(name: &'static str, moment: Moment) -> Point {
-    Point { name, standing: Standing::Asked(moment, OnFailure::Continue) }
+    Point { name, support: Support::Decides(moment, OnFailure::Continue) }
 }
 
 const fn absent(name: &'static str, why: &'static str) -> Point {
-    Point { name, standing: Standing::Absent(why) }
+    Point { name, support: Support::Unsupported(why) }
 }
 
 const FUEL: &str = "there is no fuel and no fallback tool";
@@ -55,7 +56,7 @@ pub(crate) const POINTS: [Point; 33] = [
     heard("on_start", Moment::Notification),
     heard("on_end", Moment::Notification),
     asked("pre_message", Moment::BeforeMessage),
-    Point { name: "pre_agentic_loop", standing: Standing::Told(Moment::BeforeMessage, FUEL) },
+    Point { name: "pre_agentic_loop", support: Support::Notified(Moment::BeforeMessage, FUEL) },
     heard("post_message", Moment::AfterReply),
     asked("pre_system_prompt", Moment::BeforeRequest),
     asked("post_system_prompt", Moment::BeforeRequest),
@@ -77,12 +78,12 @@ pub(crate) const POINTS: [Point; 33] = [
     heard("post_rolling_compact", Moment::Notification),
     Point {
         name: "pre_cache_output",
-        standing: Standing::Told(Moment::AfterTool, "long output always goes into a file"),
+        support: Support::Notified(Moment::AfterTool, "long output always goes into a file"),
     },
     heard("post_cache_output", Moment::Notification),
     asked("pre_api_tools", Moment::BeforeSend),
     asked("pre_api_request", Moment::BeforeSend),
-    Point { name: "post_tool_batch", standing: Standing::Told(Moment::Notification, FUEL) },
+    Point { name: "post_tool_batch", support: Support::Notified(Moment::Notification, FUEL) },
     heard("pre_clear", Moment::Notification),
     heard("post_clear", Moment::Notification),
     absent("pre_send_message", MESSAGES),

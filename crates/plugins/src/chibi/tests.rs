@@ -20,7 +20,7 @@ fn names(search: &Search) -> Vec<&str> {
 
 fn settings(base: &Path) -> Settings {
     Settings {
-        kept: base.join("kept.json"),
+        schema_cache: base.join("kept.json"),
         data: base.join("data"),
         sandbox: Arc::new(testkit::Plain::default()),
         surroundings: surroundings(base),
@@ -156,10 +156,10 @@ fn reference_lists_the_support_of_every_hook() {
     use std::fmt::Write as _;
     let mut text = String::from("| hook | support | reason |\n|---|---|---|\n");
     for point in &point::POINTS {
-        let (support, reason) = match point.standing {
-            point::Standing::Asked(..) => ("yes", ""),
-            point::Standing::Told(_, why) => ("partly", why),
-            point::Standing::Absent(why) => ("no", why),
+        let (support, reason) = match point.support {
+            point::Support::Decides(..) => ("yes", ""),
+            point::Support::Notified(_, why) => ("partly", why),
+            point::Support::Unsupported(why) => ("no", why),
         };
         writeln!(text, "| `{}` | {support} | {reason} |", point.name).unwrap();
     }

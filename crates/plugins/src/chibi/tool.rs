@@ -13,7 +13,7 @@ use contract::tool::{
 use serde_json::Value;
 
 use super::call::{Call, Purpose};
-use super::member::{Member, Trouble};
+use super::executable::{Executable, RunError};
 use super::run::Ran;
 use super::schema::{Flow, ToolEntry};
 use crate::process::End;
@@ -23,11 +23,11 @@ const SHOWN: usize = 2000;
 pub(crate) struct ChibiTool {
     spec: Arc<ToolSpec>,
     entry: ToolEntry,
-    member: Arc<Member>,
+    executable: Arc<Executable>,
 }
 
 impl ChibiTool {
-    pub(crate) fn new(entry: ToolEntry, member: Arc<Member>) -> Self {
+    pub(crate) fn new(entry: ToolEntry, executable: Arc<Executable>) -> Self {
         let runs = matches!(entry.flow, Flow::Runs | Flow::RunsLast);
         let spec = ToolSpec {
             name: entry.name.clone(),
@@ -39,10 +39,10 @@ impl ChibiTool {
             risk_level: if runs { Risk::Mutating } else { Risk::ReadOnly },
             recovery_policy: Recovery::Allow,
             parallel: entry.parallel,
-            source: member.plugin.name().to_owned(),
+            source: executable.plugin.name().to_owned(),
             traits: Traits::default(),
         };
-        Self { spec: spec.into(), entry, member }
+        Self { spec: spec.into(), entry, executable }
     }
 
     fn steered(&self, args: &Value) -> Option<ToolOutput> {
@@ -83,7 +83,8 @@ impl ChibiTool {
                 format!("`{name}` ended with exit code {code}")
             }
             End::Late => {
-                let (time, plugin) = (self.member.time().as_secs_f64(), self.member.plugin.name());
+                let (time, plugin) =
+                    (self.executable.time().as_secs_f64(), self.executable.plugin.name());
                 format!(
                     "Timed out after {time}s: plugin tool '{name}' was stopped \
                      (plugins.{plugin}.timeout)"
@@ -96,7 +97,7 @@ impl ChibiTool {
             stderr => format!("{why}\n[stderr]\n{stderr}"),
         };
         let advice =
-            [&ran.stderr, &output.output].into_iter().find_map(|it| self.member.advice(it));
+            [&ran.stderr, &output.output].into_iter().find_map(|it| self.executable.advice(it));
         if let Some(advice) = advice {
             why = format!("{}\n({advice})", why.trim_end());
         }
@@ -123,7 +124,7 @@ impl Tool for ChibiTool {
         }
         let args = args.to_string();
         let args = text::visible(text::head(&args, SHOWN)).into_owned();
-        let (plugin, name) = (self.member.plugin.name(), &self.spec.name);
+        let (plugin, name) = (self.executable.plugin.name(), &self.spec.name);
         Ok(Plan::from(vec![Action::Opaque { what: format!("plugin {plugin}: {name} {args}") }]))
     }
 
@@ -140,9 +141,9 @@ impl Tool for ChibiTool {
             context: Some(context.session.as_str()),
             input: Some(&call.args),
         };
-        let ran = self.member.run(&asked, &context.cancel).await.map_err(|why| match why {
-            Trouble::Sandbox(error) => ToolError::Sandbox(error),
-            Trouble::Other(words) => ToolError::Broken(format!("`{}`: {words}", self.spec.name)),
+        let ran = self.executable.run(&asked, &context.cancel).await.map_err(|why| match why {
+            RunError::Sandbox(error) => ToolError::Sandbox(error),
+            RunError::Other(words) => ToolError::Broken(format!("`{}`: {words}", self.spec.name)),
         })?;
         let output = self.output(ran)?;
         Ok(match self.entry.flow {

@@ -12,7 +12,7 @@ use crate::skills::fault_of_name;
 
 const DESCRIPTION: usize = 1024;
 
-pub(crate) struct Found {
+pub(crate) struct FoundSkill {
     pub(crate) skill: Skill,
     pub(crate) document: Document,
     pub(crate) is_for_model: bool,
@@ -25,7 +25,7 @@ pub(crate) fn parse(
     file: &Path,
     text: &str,
     (source, values): (&str, &Values),
-) -> Result<Found, Problem> {
+) -> Result<FoundSkill, Problem> {
     let stripped = hidden::strip(text);
     let mut remark = stripped.report;
     let document = document::read(&stripped.text)
@@ -61,7 +61,7 @@ pub(crate) fn parse(
     };
     let is_for_model = document.switch("disable-model-invocation") != Some(true);
     let is_for_people = document.switch("user-invocable") != Some(false);
-    Ok(Found { skill, document, is_for_model, is_for_people, remark })
+    Ok(FoundSkill { skill, document, is_for_model, is_for_people, remark })
 }
 
 fn plain(name: &str) -> String {

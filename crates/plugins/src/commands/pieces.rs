@@ -1,5 +1,5 @@
-//! Fills in the blanks of a command's text. The text is taken apart first, so that neither words
-//! that were typed nor what a command prints are searched for blanks or commands.
+//! Fills in the placeholders of a command's text. The text is taken apart first, so that neither words
+//! that were typed nor what a command prints are searched for placeholders or commands.
 
 use std::collections::BTreeMap;
 
@@ -14,32 +14,32 @@ pub enum Piece {
     File(String),
 }
 
-pub(crate) struct Blanks<'a> {
+pub(crate) struct Placeholders<'a> {
     pub(crate) typed: &'a str,
     pub(crate) names: &'a [String],
     pub(crate) variables: &'a BTreeMap<String, String>,
 }
 
-pub(crate) fn fill(body: &str, blanks: &Blanks<'_>) -> Vec<Piece> {
-    let words = shell_commands(blanks.typed, "").concat();
+pub(crate) fn fill(body: &str, placeholders: &Placeholders<'_>) -> Vec<Piece> {
+    let words = shell_commands(placeholders.typed, "").concat();
     let mut used = false;
     let mut pieces: Vec<Piece> = Vec::new();
     for piece in apart(body) {
         match piece {
             Piece::Text(text) => {
-                let text = filled(&text, blanks, &words, &mut used);
+                let text = filled(&text, placeholders, &words, &mut used);
                 pieces.push(Piece::Text(text));
             }
             Piece::Shell(line) => {
-                pieces.push(Piece::Shell(filled(&line, blanks, &words, &mut used)));
+                pieces.push(Piece::Shell(filled(&line, placeholders, &words, &mut used)));
             }
             Piece::File(path) => {
-                pieces.push(Piece::File(filled(&path, blanks, &words, &mut used)));
+                pieces.push(Piece::File(filled(&path, placeholders, &words, &mut used)));
             }
         }
     }
-    if !used && !blanks.typed.is_empty() {
-        pieces.push(Piece::Text(format!("\n\nARGUMENTS: {}", blanks.typed)));
+    if !used && !placeholders.typed.is_empty() {
+        pieces.push(Piece::Text(format!("\n\nARGUMENTS: {}", placeholders.typed)));
     }
     pieces
 }
@@ -110,7 +110,12 @@ fn line_apart(line: &str, text: &mut String, pieces: &mut Vec<Piece>) {
     }
 }
 
-fn filled(text: &str, blanks: &Blanks<'_>, words: &[String], used: &mut bool) -> String {
+fn filled(
+    text: &str,
+    placeholders: &Placeholders<'_>,
+    words: &[String],
+    used: &mut bool,
+) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(position) = rest.find(['$', '\\']) {
@@ -119,7 +124,7 @@ fn filled(text: &str, blanks: &Blanks<'_>, words: &[String], used: &mut bool) ->
         if let Some(after) = rest.strip_prefix("\\$") {
             out.push('$');
             rest = after;
-        } else if let Some((length, value)) = blank(rest, blanks, words, used) {
+        } else if let Some((length, value)) = placeholder(rest, placeholders, words, used) {
             out.push_str(&value);
             rest = &rest[length..];
         } else {
@@ -131,16 +136,16 @@ fn filled(text: &str, blanks: &Blanks<'_>, words: &[String], used: &mut bool) ->
     out
 }
 
-fn blank(
+fn placeholder(
     text: &str,
-    blanks: &Blanks<'_>,
+    placeholders: &Placeholders<'_>,
     words: &[String],
     used: &mut bool,
 ) -> Option<(usize, String)> {
     let after = text.strip_prefix('$')?;
     if let Some(inner) = after.strip_prefix('{') {
         let (name, _) = inner.split_once('}')?;
-        return blanks.variables.get(name).map(|value| (name.len() + 3, value.clone()));
+        return placeholders.variables.get(name).map(|value| (name.len() + 3, value.clone()));
     }
     let length =
         |is_part: fn(char) -> bool| after.find(|c: char| !is_part(c)).unwrap_or(after.len());
@@ -160,11 +165,11 @@ fn blank(
         }
         if name.trim_end_matches('-') == "ARGUMENTS" {
             *used = true;
-            return Some(("$ARGUMENTS".len(), blanks.typed.to_owned()));
+            return Some(("$ARGUMENTS".len(), placeholders.typed.to_owned()));
         }
     }
     // The longest name counts, so that `$a-b` is not `$a` where both are given.
-    let position = blanks.names.iter().position(|known| known == name)?;
+    let position = placeholders.names.iter().position(|known| known == name)?;
     *used = true;
     Some((name.len() + 1, words.get(position).cloned().unwrap_or_default()))
 }
@@ -176,7 +181,7 @@ mod tests {
     fn pieces(body: &str, typed: &str) -> Vec<Piece> {
         let variables = BTreeMap::from([("CLAUDE_PLUGIN_ROOT".to_owned(), "/p".to_owned())]);
         let names = ["who".to_owned()];
-        fill(body, &Blanks { typed, names: &names, variables: &variables })
+        fill(body, &Placeholders { typed, names: &names, variables: &variables })
     }
 
     fn text(body: &str, typed: &str) -> String {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::pieces::{self, Blanks, Piece};
+use super::pieces::{self, Piece, Placeholders};
 
 /// The placeholder for the session's id in a text that is made before the session is known.
 pub const SESSION: &str = "${CLAUDE_SESSION_ID}";
@@ -34,6 +34,6 @@ impl Recipe {
         }
         let directory = self.directory.display().to_string();
         variables.insert("CLAUDE_SKILL_DIR".to_owned(), directory);
-        pieces::fill(body, &Blanks { typed, names: &self.names, variables: &variables })
+        pieces::fill(body, &Placeholders { typed, names: &self.names, variables: &variables })
     }
 }

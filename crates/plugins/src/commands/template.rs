@@ -1,8 +1,8 @@
-//! Fills in the blanks of a command's text: `{{env.NAME}}` first, then `{{args}}`, then `{{cwd}}`.
+//! Fills in the placeholders of a command's text: `{{env.NAME}}` first, then `{{args}}`, then `{{cwd}}`.
 //! So words that the user typed are not searched for variables.
 
 #[derive(Clone, Copy)]
-pub struct Blanks<'a> {
+pub struct Placeholders<'a> {
     pub args: &'a str,
     pub cwd: &'a str,
     pub variable: &'a dyn Fn(&str) -> Variable,
@@ -22,7 +22,7 @@ pub struct Rendered {
     pub withheld: Vec<String>,
 }
 
-pub(super) fn render(body: &str, blanks: &Blanks<'_>) -> Rendered {
+pub(super) fn render(body: &str, placeholders: &Placeholders<'_>) -> Rendered {
     let mut rendered = Rendered::default();
     let mut rest = body;
     while let Some((before, after)) = rest.split_once("{{env.") {
@@ -35,7 +35,7 @@ pub(super) fn render(body: &str, blanks: &Blanks<'_>) -> Rendered {
                 continue;
             }
         };
-        match (blanks.variable)(name) {
+        match (placeholders.variable)(name) {
             Variable::Value(value) => rendered.text.push_str(&value),
             Variable::Unset => {}
             Variable::Secret => rendered.withheld.push(name.to_owned()),
@@ -43,7 +43,8 @@ pub(super) fn render(body: &str, blanks: &Blanks<'_>) -> Rendered {
         rest = &after[name.len() + "}}".len()..];
     }
     rendered.text.push_str(rest);
-    rendered.text = rendered.text.replace("{{args}}", blanks.args).replace("{{cwd}}", blanks.cwd);
+    rendered.text =
+        rendered.text.replace("{{args}}", placeholders.args).replace("{{cwd}}", placeholders.cwd);
     rendered
 }
 

@@ -11,7 +11,7 @@ fn write(root: &Path, path: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-fn found_in(text: &str) -> Found {
+fn found_in(text: &str) -> FoundCommands {
     let directory = tempfile::tempdir().unwrap();
     write(directory.path(), "c.md", text);
     let places = Places { global: Some(directory.path().to_path_buf()), ..Places::default() };
@@ -36,7 +36,7 @@ fn named(name: &str, source: &str, rank: Rank) -> Command {
 
 fn rendered(body: &str, args: &str) -> Rendered {
     let command = Command { body: body.into(), ..named("a", "global", Rank::Full) };
-    command.render(&Blanks {
+    command.render(&Placeholders {
         args,
         cwd: "/work",
         variable: &|name| match name {

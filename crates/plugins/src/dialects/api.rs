@@ -15,7 +15,7 @@ use crate::env::PluginEnv;
 use crate::guard::{Guard, RoleGuards};
 use crate::manifest;
 use crate::open_plugins::{Listed, OpenPlugins};
-use crate::plugin::{Plugin, ReportLine, Wishes};
+use crate::plugin::{Permissions, Plugin, ReportLine};
 use crate::problem::Problem;
 use crate::rest::{Api, Settings};
 
@@ -117,9 +117,11 @@ fn tell_missing_grants(env: &PluginEnv<'_>, plugin: &Plugin, place: &Path, api: 
     let names = missing.join(", ");
     let what =
         format!("api {}: it was not granted {names}, so that is sent as it is written", api.name);
-    let wishes =
-        Wishes { env: missing.iter().map(|&name| name.to_owned()).collect(), ..Wishes::default() };
-    let hint = format!("`{}` grants it", wishes.grant_command(plugin.name()));
+    let permissions = Permissions {
+        env: missing.iter().map(|&name| name.to_owned()).collect(),
+        ..Permissions::default()
+    };
+    let hint = format!("`{}` grants it", permissions.grant_command(plugin.name()));
     env.report(&Problem::new(place, what, hint));
 }
 

@@ -105,7 +105,7 @@ fn home(env: &PluginEnv<'_>) -> PathBuf {
 fn settings(env: &PluginEnv<'_>) -> Option<Settings> {
     let runtime = env.program.runtime()?;
     Some(Settings {
-        kept: runtime.cache_dir.join("cache/chibi.json"),
+        schema_cache: runtime.cache_dir.join("cache/chibi.json"),
         data: runtime.cache_dir.join("plugin-data"),
         sandbox: runtime.hooks.sandbox,
         surroundings: runtime.hooks.surroundings,

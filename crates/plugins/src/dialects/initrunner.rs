@@ -277,7 +277,7 @@ pub fn network(
     let name = role.name;
     let is_trusted = is_trusted(env, role);
     let entry = env.program.entry(name).filter(|_| is_trusted);
-    let grants = entry.map(|entry| manifest::wishes(entry.sandbox).0).unwrap_or_default();
+    let grants = entry.map(|entry| manifest::permissions(entry.sandbox).0).unwrap_or_default();
     let granted = grants.network.granted(name);
     let is_open = move || host.as_ref().is_some_and(|host| host.mode() != Mode::ReadOnly);
     let remedy = if is_trusted {

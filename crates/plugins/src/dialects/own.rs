@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use crate::discovery::{self, Found};
+use crate::discovery::{self, FoundPlugins};
 use crate::entry_points;
 use crate::env::{PluginEnv, state_file};
 use crate::index::Index;
@@ -29,7 +29,7 @@ fn discover(env: &PluginEnv<'_>) -> PluginSet {
     let mut index = Index::load(env.config_dir.map(|dir| dir.join("cache/plugins.json")));
     let is_trusted = |root: &Path, place: Place| env.program.trust(root, place);
     let places = env.plugin_directories();
-    let Found { mut plugins, mut problems, notes } =
+    let FoundPlugins { mut plugins, mut problems, notes } =
         discovery::discover(&places, (env.directories(), &mut index), &is_trusted);
     packages(env, &mut index, &mut plugins, &mut problems);
     problems.extend(missing_python(env));

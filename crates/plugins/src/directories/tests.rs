@@ -15,7 +15,7 @@ fn settle(directories: &Directories) {
     let seen: Vec<_> = state.seen.iter().map(|(path, it)| (path.clone(), Arc::clone(it))).collect();
     for (path, listing) in seen {
         let path = PathBuf::from(path);
-        let stamp = Stamp::of(&Look::of(&fs::metadata(&path).unwrap()));
+        let stamp = Stamp::of(&FileMetadata::of(&fs::metadata(&path).unwrap()));
         assert!(stamp.is_settled(SystemTime::now() + Duration::from_secs(5)));
         state.keep(&path, stamp, Some(&listing));
     }
@@ -73,7 +73,7 @@ fn project_directories_are_not_cached() {
     drop(state);
     assert_eq!(kept, "");
     fs::write(project.join("a"), "").unwrap();
-    let stamp = Stamp::of(&Look::of(&fs::metadata(&project).unwrap()));
+    let stamp = Stamp::of(&FileMetadata::of(&fs::metadata(&project).unwrap()));
     directories.state().keep(&project, stamp, Some(&Listing::default()));
     assert_eq!(names(&directories, &project), ["a"], "what is kept of it does not count");
 }
@@ -113,11 +113,11 @@ fn broken_or_missing_cache_is_empty() {
         fs::write(&file, text).unwrap();
         assert!(Directories::load(Some(file.clone()), None).state().kept.is_empty());
     }
-    let stamp = Stamp::of(&Look::of(&fs::metadata(&file).unwrap()));
+    let stamp = Stamp::of(&FileMetadata::of(&fs::metadata(&file).unwrap()));
     for line in ["x", "fb/fa", "fa/", "fa/fa"] {
-        assert!(Kept(stamp, line.to_owned()).listing().is_none(), "{line}");
+        assert!(CachedListing(stamp, line.to_owned()).listing().is_none(), "{line}");
     }
-    assert!(Kept(stamp, String::new()).listing().unwrap().entries.is_empty());
+    assert!(CachedListing(stamp, String::new()).listing().unwrap().entries.is_empty());
 }
 
 #[test]

@@ -16,12 +16,12 @@ fn add(root: &Path, directory: &str, name: &str, version: &str) {
     );
 }
 
-fn found(places: &[(PathBuf, Place)]) -> Found {
+fn found(places: &[(PathBuf, Place)]) -> FoundPlugins {
     let (directories, mut index) = (Directories::default(), Index::default());
     discover(places, (&directories, &mut index), &|_, _| Trust::Given)
 }
 
-fn versions(found: &Found) -> Vec<String> {
+fn versions(found: &FoundPlugins) -> Vec<String> {
     found.plugins.iter().map(|it| format!("{} {}", it.name(), it.manifest.version)).collect()
 }
 

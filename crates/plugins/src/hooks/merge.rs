@@ -14,12 +14,12 @@ use crate::files::{self, Boundary, Refusal};
 use crate::plugin::Plugin;
 use crate::problem::Problem;
 
-pub(crate) struct Found {
+pub(crate) struct FoundHook {
     pub(crate) definition: Definition,
     pub(crate) origin: Arc<Origin>,
 }
 
-impl Found {
+impl FoundHook {
     pub(crate) fn listed(&self) -> Listed {
         let definition = &self.definition;
         Listed {
@@ -42,7 +42,7 @@ impl Found {
 
 #[derive(Default)]
 pub(crate) struct Merged {
-    pub(crate) hooks: Vec<Found>,
+    pub(crate) hooks: Vec<FoundHook>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) files: Vec<PathBuf>,
 }
@@ -144,7 +144,7 @@ impl Merged {
                 self.problems.push(out_of_place(&definition, origin));
                 continue;
             }
-            self.hooks.push(Found { definition, origin: Arc::clone(origin) });
+            self.hooks.push(FoundHook { definition, origin: Arc::clone(origin) });
         }
     }
 }

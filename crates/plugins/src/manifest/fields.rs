@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{DESCRIPTION_LIMIT, Fault, RESERVED, Weight, fault_of_name, mapping, requirement};
 use crate::hidden;
-use crate::plugin::{Manifest, NetworkWish, Wishes};
+use crate::plugin::{Manifest, NetworkPermission, Permissions};
 use crate::words::Words;
 
 pub(super) const KEYS: Words = Words(
@@ -31,32 +31,32 @@ pub(super) fn read(text: &str) -> (Option<Manifest>, Vec<Fault>) {
     (manifest, reader.faults)
 }
 
-pub(super) fn wishes(value: &Value, faults: &mut Vec<String>) -> Wishes {
+pub(super) fn permissions(value: &Value, faults: &mut Vec<String>) -> Permissions {
     let Value::Object(keys) = value else {
         if !value.is_null() {
             faults.push(format!("`sandbox` is not a mapping of {}", WISHES.join(", ")));
         }
-        return Wishes::default();
+        return Permissions::default();
     };
     let mut list = |key: &str| texts(keys.get(key), &format!("sandbox.{key}"), faults);
     let paths = |texts: Vec<String>| texts.into_iter().map(PathBuf::from).collect();
-    Wishes {
+    Permissions {
         read: paths(list("read")),
         write: paths(list("write")),
         env: list("env"),
         exec: list("exec"),
         network: match keys.get("network") {
-            None | Some(Value::Null | Value::Bool(false)) => NetworkWish::None,
-            Some(Value::Bool(true)) => NetworkWish::All,
+            None | Some(Value::Null | Value::Bool(false)) => NetworkPermission::None,
+            Some(Value::Bool(true)) => NetworkPermission::All,
             // One word is more likely a slip than a host.
             other => match list_of(other.filter(|value| !is_word(value))) {
-                Some(hosts) if hosts.is_empty() => NetworkWish::None,
-                Some(hosts) => NetworkWish::Hosts(hosts),
+                Some(hosts) if hosts.is_empty() => NetworkPermission::None,
+                Some(hosts) => NetworkPermission::Hosts(hosts),
                 None => {
                     faults.push(String::from(
                         "`sandbox.network` is neither true, false nor a list of hosts",
                     ));
-                    NetworkWish::None
+                    NetworkPermission::None
                 }
             },
         },
@@ -289,21 +289,21 @@ impl Reader<'_> {
         }
     }
 
-    fn sandbox(&mut self) -> Wishes {
+    fn sandbox(&mut self) -> Permissions {
         let Some(value) = self.keys.get("sandbox") else {
-            return Wishes::default();
+            return Permissions::default();
         };
         let unknown = |key: &&String| !WISHES.contains(&key.as_str());
         let names = value.as_object().into_iter().flat_map(Map::keys).filter(unknown);
         let mut faults: Vec<String> = names
             .map(|key| format!("`sandbox.{key}` is not known; there are {}", WISHES.join(", ")))
             .collect();
-        let wishes = wishes(value, &mut faults);
+        let permissions = permissions(value, &mut faults);
         for fault in faults {
             let hint = "`docs/reference/manifest.md` shows how a plugin says what it wants";
             self.fault("sandbox", fault, hint, Weight::Part);
         }
-        wishes
+        permissions
     }
 
     fn unknown(&mut self) {

@@ -3,7 +3,7 @@ use std::fs;
 use serde_json::json;
 
 use super::*;
-use crate::plugin::NetworkWish;
+use crate::plugin::NetworkPermission;
 
 fn parsed(text: &str) -> Read {
     parse(text, Path::new("plugin.yaml"))
@@ -27,7 +27,7 @@ fn a_whole_manifest_is_read() {
     assert_eq!((manifest.name.as_str(), manifest.version.as_str()), ("my-plugin", "1.2"));
     assert!(manifest.hooks);
     assert_eq!(manifest.dependencies, ["httpx"]);
-    assert_eq!(manifest.sandbox.network, NetworkWish::Hosts(vec!["api.example.com".into()]));
+    assert_eq!(manifest.sandbox.network, NetworkPermission::Hosts(vec!["api.example.com".into()]));
     assert_eq!(manifest.sandbox.write, [Path::new("~/x")]);
 }
 
@@ -89,7 +89,7 @@ fn each_invalid_field_is_one_message() {
     }
     assert!(words.contains("`sandbox.x` is not known"), "{words}");
     assert!(words.contains("`sandbox.network` is neither true, false nor"), "{words}");
-    assert_eq!(manifest.sandbox.network, NetworkWish::None);
+    assert_eq!(manifest.sandbox.network, NetworkPermission::None);
 }
 
 #[test]
@@ -107,17 +107,21 @@ fn hidden_characters_are_removed() {
 
 #[test]
 fn grants_and_requests_are_read_alike() {
-    let (wishes, faults) = wishes(&json!({"network": true, "env": "KEY", "write": [1]}));
-    assert_eq!(wishes.network, NetworkWish::All);
-    assert_eq!(wishes.env, ["KEY"]);
+    let (permissions, faults) = permissions(&json!({"network": true, "env": "KEY", "write": [1]}));
+    assert_eq!(permissions.network, NetworkPermission::All);
+    assert_eq!(permissions.env, ["KEY"]);
     assert_eq!(faults, ["`sandbox.write` is not a list of texts"]);
 }
 
 #[test]
 fn network_request_survives_encoding() {
-    for wish in [NetworkWish::None, NetworkWish::All, NetworkWish::Hosts(vec!["a".into()])] {
-        let text = serde_json::to_string(&wish).unwrap();
-        assert_eq!(serde_json::from_str::<NetworkWish>(&text).unwrap(), wish);
+    for permission in [
+        NetworkPermission::None,
+        NetworkPermission::All,
+        NetworkPermission::Hosts(vec!["a".into()]),
+    ] {
+        let text = serde_json::to_string(&permission).unwrap();
+        assert_eq!(serde_json::from_str::<NetworkPermission>(&text).unwrap(), permission);
     }
 }
 
@@ -162,7 +166,10 @@ fn network_accepts_only_hosts() {
     for host in ["api.example.com", "localhost", "[intranet]"] {
         let read = asked(host);
         assert_eq!(read.problem, None, "{host}");
-        assert!(matches!(read.manifest.unwrap().sandbox.network, NetworkWish::Hosts(_)), "{host}");
+        assert!(
+            matches!(read.manifest.unwrap().sandbox.network, NetworkPermission::Hosts(_)),
+            "{host}"
+        );
     }
 }
 

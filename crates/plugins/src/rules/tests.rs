@@ -24,7 +24,7 @@ impl Project {
         fs::write(path, text).unwrap();
     }
 
-    fn load(&self) -> Found {
+    fn load(&self) -> FoundRules {
         load(
             &Places {
                 global: Some(self.path("global")),

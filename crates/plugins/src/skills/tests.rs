@@ -31,7 +31,7 @@ impl World {
         self.write(&format!("{directory}/SKILL.md"), text)
     }
 
-    fn discover(&self) -> Found {
+    fn discover(&self) -> FoundSkills {
         discover(
             &Places {
                 global: vec![self.path("global")],

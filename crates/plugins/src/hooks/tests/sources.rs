@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::call;
 use super::fixture::{Others, Rig};
 use crate::hooks::{Event, Offered, Pretended};
-use crate::plugin::{NetworkWish, Wishes};
+use crate::plugin::{NetworkPermission, Permissions};
 
 fn entry(event: &str, name: &str, command: &str) -> String {
     format!("  {event}:\n    - {{name: {name}, type: command, command: '{command}'}}\n")
@@ -129,8 +129,8 @@ async fn plugin_hooks_have_only_granted_access() {
     assert!(!profile.env.contains_key("TOKEN"));
 
     let change = |plugin: &mut crate::plugin::Plugin| {
-        plugin.settings.grants = Wishes {
-            network: NetworkWish::All,
+        plugin.settings.grants = Permissions {
+            network: NetworkPermission::All,
             read: vec!["~/docs".into()],
             write: vec![".".into()],
             env: vec!["TOKEN".into()],

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use ::files::cache;
+use ::files::cache as cache_file;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::member::Member;
+use super::executable::Executable;
 use super::schema::Schema;
 use crate::directories::Directories;
 use crate::fingerprint::Files;
@@ -19,7 +19,7 @@ use crate::problem::Problem;
 const REST: Duration = Duration::from_hours(1);
 const MOST: usize = 4096;
 
-pub(crate) struct Kept(Mutex<Entries>);
+pub(crate) struct SchemaCache(Mutex<Entries>);
 
 #[derive(Default, Serialize, Deserialize)]
 struct Entries {
@@ -34,81 +34,88 @@ struct Entry {
     stamp: String,
     /// A hash of the files, and of all else that a description depends on.
     content: String,
-    said: Said,
+    #[serde(rename = "said")]
+    result: SchemaResult,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
-pub(crate) enum Said {
+pub(crate) enum SchemaResult {
     Printed(Value),
     Failed { problem: Problem, at: u64 },
 }
 
-impl Kept {
+impl SchemaCache {
     pub(crate) fn read(file: &Path) -> Self {
-        Self(Mutex::new(cache::read(file).unwrap_or_default()))
+        Self(Mutex::new(cache_file::read(file).unwrap_or_default()))
     }
 
     /// Writes the cache if it has changed. A failed write costs another `--schema` run.
     pub(crate) fn save(&self, file: &Path) {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if std::mem::take(&mut entries.is_changed) {
-            let _ = cache::write(file, &*entries);
+            let _ = cache_file::write(file, &*entries);
         }
     }
 
-    fn get(&self, key: &Key) -> Option<Said> {
+    fn get(&self, key: &Key) -> Option<SchemaResult> {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = entries.plugins.get_mut(&key.path)?;
         let is_same = entry.stamp == key.stamp;
-        match &entry.said {
-            Said::Failed { at, .. } if !is_same || now() > at + REST.as_secs() => return None,
-            Said::Printed(_) if !is_same && entry.content != key.content() => return None,
-            Said::Failed { .. } | Said::Printed(_) => {}
+        match &entry.result {
+            SchemaResult::Failed { at, .. } if !is_same || now() > at + REST.as_secs() => {
+                return None;
+            }
+            SchemaResult::Printed(_) if !is_same && entry.content != key.content() => return None,
+            SchemaResult::Failed { .. } | SchemaResult::Printed(_) => {}
         }
-        let said = entry.said.clone();
+        let result = entry.result.clone();
         if !is_same {
-            entry.stamp.clone_from(&key.kept_stamp(&said));
+            entry.stamp.clone_from(&key.stored_stamp(&result));
             entries.is_changed = true;
         }
-        Some(said)
+        Some(result)
     }
 
-    fn put(&self, key: Key, said: Said) {
+    fn put(&self, key: Key, result: SchemaResult) {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if entries.plugins.len() >= MOST {
             entries.plugins.clear();
         }
-        let entry = Entry { content: key.content(), stamp: key.kept_stamp(&said), said };
+        let entry = Entry { content: key.content(), stamp: key.stored_stamp(&result), result };
         entries.plugins.insert(key.path, entry);
         entries.is_changed = true;
     }
 }
 
-pub(crate) async fn describe(kept: &Kept, member: &Member, directories: &Directories) -> Schema {
-    let file = &member.executable;
-    let key = Key::of(member, directories);
-    let known = key.as_ref().and_then(|key| kept.get(key));
-    let said = match known {
-        Some(said) => said,
-        None => match member.schema().await {
-            Ok(said) => {
+pub(crate) async fn describe(
+    cache: &SchemaCache,
+    executable: &Executable,
+    directories: &Directories,
+) -> Schema {
+    let file = &executable.path;
+    let key = Key::of(executable, directories);
+    let known = key.as_ref().and_then(|key| cache.get(key));
+    let result = match known {
+        Some(result) => result,
+        None => match executable.schema().await {
+            Ok(result) => {
                 if let Some(key) = key {
-                    kept.put(key, said.clone());
+                    cache.put(key, result.clone());
                 }
-                said
+                result
             }
             // The machine's fault, and not the plugin's: it is asked again the next time.
             Err(problem) => return Schema { tools: Vec::new(), problems: vec![problem] },
         },
     };
-    match said {
-        Said::Printed(printed) => Schema::read(file, &printed),
-        Said::Failed { problem, .. } => Schema::failed(file, &problem.what, &problem.hint),
+    match result {
+        SchemaResult::Printed(printed) => Schema::read(file, &printed),
+        SchemaResult::Failed { problem, .. } => Schema::failed(file, &problem.what, &problem.hint),
     }
 }
 
-pub(crate) fn failed(problem: Problem) -> Said {
-    Said::Failed { problem, at: now() }
+pub(crate) fn failed(problem: Problem) -> SchemaResult {
+    SchemaResult::Failed { problem, at: now() }
 }
 
 fn now() -> u64 {
@@ -124,22 +131,22 @@ struct Key {
 }
 
 impl Key {
-    fn of(member: &Member, directories: &Directories) -> Option<Self> {
-        let files = Files::below(&member.plugin.root, directories)?;
+    fn of(executable: &Executable, directories: &Directories) -> Option<Self> {
+        let files = Files::below(&executable.plugin.root, directories)?;
         let mut base = blake3::Hasher::new();
         // What it is granted may decide what it can say of itself.
-        base.update(format!("{:?}", member.plugin.settings).as_bytes());
+        base.update(format!("{:?}", executable.plugin.settings).as_bytes());
         let mut stamp = base.clone();
         files.stamp(&mut stamp);
         let stamp = stamp.finalize().to_hex().to_string();
-        Some(Self { path: member.executable.to_string_lossy().into_owned(), stamp, base, files })
+        Some(Self { path: executable.path.to_string_lossy().into_owned(), stamp, base, files })
     }
 
     /// Empty if it may hide a change, so that the content is compared; a failed plugin still waits.
-    fn kept_stamp(&self, said: &Said) -> String {
-        match said {
-            Said::Printed(_) if !self.files.are_settled() => String::new(),
-            Said::Printed(_) | Said::Failed { .. } => self.stamp.clone(),
+    fn stored_stamp(&self, result: &SchemaResult) -> String {
+        match result {
+            SchemaResult::Printed(_) if !self.files.are_settled() => String::new(),
+            SchemaResult::Printed(_) | SchemaResult::Failed { .. } => self.stamp.clone(),
         }
     }
 

@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 use super::Host;
 use super::call::{Call, Purpose};
 use super::find::Candidate;
-use super::kept::{self, Said};
 use super::run::{self, Keyboard, OUTPUT_LIMIT, Ran, Watch};
+use super::schema_cache::{self, SchemaResult};
 use crate::confine::{self, home_among};
 use crate::files;
 use crate::plugin::Plugin;
@@ -30,20 +30,20 @@ const HEAD: usize = 64 << 10;
 const QUOTED: usize = 300;
 const QUOTED_LINES: usize = 5;
 
-pub(crate) struct Member {
+pub(crate) struct Executable {
     pub(crate) plugin: Plugin,
-    pub(crate) executable: PathBuf,
+    pub(crate) path: PathBuf,
     pub(crate) host: Arc<Host>,
     directory: PathBuf,
 }
 
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum RunError {
     Sandbox(SandboxError),
     Other(String),
 }
 
-impl std::fmt::Display for Trouble {
+impl std::fmt::Display for RunError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Sandbox(error) => error.fmt(f),
@@ -52,10 +52,10 @@ impl std::fmt::Display for Trouble {
     }
 }
 
-impl Member {
+impl Executable {
     pub(crate) fn new(candidate: Candidate, host: Arc<Host>) -> Self {
         let Candidate { plugin, executable, directory } = candidate;
-        Self { plugin, executable, host, directory }
+        Self { plugin, path: executable, host, directory }
     }
 
     pub(crate) fn is_active(&self) -> bool {
@@ -70,7 +70,7 @@ impl Member {
         &self,
         call: &Call<'_>,
         cancel: &CancellationToken,
-    ) -> Result<Ran, Trouble> {
+    ) -> Result<Ran, RunError> {
         let deadline = Instant::now() + self.time();
         let settings = &self.host.settings;
         let profile = self.profile(call.purpose)?;
@@ -94,12 +94,12 @@ impl Member {
             env: call.variables(in_variables),
             home: has_home.then(|| home_among(&settings.data.join(self.plugin.name()))),
         };
-        let child = settings.sandbox.start(&spawn, &profile).map_err(Trouble::Sandbox)?;
+        let child = settings.sandbox.start(&spawn, &profile).map_err(RunError::Sandbox)?;
         let limits =
             Limits { output: OUTPUT_LIMIT, deadline: Some(deadline), cancel: Some(cancel) };
         let watch = Watch { plugin: self.plugin.name(), listener: &settings.on_output, console };
         let ran = run::run(child, &call.bytes(), limits, watch).await;
-        ran.map_err(|error| Trouble::Other(format!("its end was not seen: {error}")))
+        ran.map_err(|error| RunError::Other(format!("its end was not seen: {error}")))
     }
 
     /// The grant that would let a call do what `words` say it could not; the user reads it once.
@@ -118,25 +118,25 @@ impl Member {
     }
 
     /// Has it describe itself. An error is the machine's, and not the plugin's.
-    pub(crate) async fn schema(&self) -> Result<Said, Problem> {
+    pub(crate) async fn schema(&self) -> Result<SchemaResult, Problem> {
         let call = Call { purpose: Purpose::Schema, context: None, input: None };
-        let fault = |what: String, hint: &str| Problem::new(&self.executable, what, hint);
+        let fault = |what: String, hint: &str| Problem::new(&self.path, what, hint);
         let ran = match self.run(&call, &CancellationToken::new()).await {
             Ok(ran) => ran,
-            Err(Trouble::Sandbox(SandboxError::Start { source, .. })) => {
+            Err(RunError::Sandbox(SandboxError::Start { source, .. })) => {
                 let what = format!("the plugin does not start: {source}");
                 let hint = format!(
                     "check the interpreter in its first line; one outside the system's directories \
                      needs `brynhild plugin grant {} --exec INTERPRETER`",
                     self.plugin.name()
                 );
-                return Ok(kept::failed(fault(what, &hint)));
+                return Ok(schema_cache::failed(fault(what, &hint)));
             }
-            Err(Trouble::Sandbox(SandboxError::Unavailable { cause, hint })) => {
+            Err(RunError::Sandbox(SandboxError::Unavailable { cause, hint })) => {
                 return Err(fault(format!("no sandbox to run the plugin in: {cause}"), &hint));
             }
-            Err(trouble) => {
-                return Err(fault(trouble.to_string(), "see `brynhild sandbox doctor`"));
+            Err(error) => {
+                return Err(fault(error.to_string(), "see `brynhild sandbox doctor`"));
             }
         };
         let printed = ran.stdout.text.trim();
@@ -147,7 +147,7 @@ impl Member {
                      file changes";
         let what = match ran.end {
             End::Exited(0) => match serde_json::from_str::<Value>(printed) {
-                Ok(value) => return Ok(Said::Printed(value)),
+                Ok(value) => return Ok(SchemaResult::Printed(value)),
                 Err(error) => format!("`--schema` prints no JSON ({error}){said}"),
             },
             End::Exited(code) => format!("`--schema` ended with exit code {code}{said}"),
@@ -163,15 +163,15 @@ impl Member {
         } else {
             retry.to_owned()
         };
-        Ok(kept::failed(fault(what, &hint)))
+        Ok(schema_cache::failed(fault(what, &hint)))
     }
 
     /// A tool call was approved: it may do with the workspace what a command of the model may.
-    fn profile(&self, purpose: Purpose<'_>) -> Result<Profile, Trouble> {
+    fn profile(&self, purpose: Purpose<'_>) -> Result<Profile, RunError> {
         let settings = &self.host.settings;
         let data = settings.data.join(self.plugin.name());
         fs::create_dir_all(&data).map_err(|error| {
-            Trouble::Other(format!("its directory for data cannot be made: {error}"))
+            RunError::Other(format!("its directory for data cannot be made: {error}"))
         })?;
         let mode = self.host.mode();
         let surroundings = &settings.surroundings;
@@ -206,10 +206,10 @@ impl Member {
 
     /// The program to start. A script for `uv` without declared packages needs nothing but Python.
     fn program(&self) -> (PathBuf, Vec<OsString>) {
-        if is_plain_python(&self.executable) {
-            return (PathBuf::from("python3"), vec![self.executable.clone().into()]);
+        if is_plain_python(&self.path) {
+            return (PathBuf::from("python3"), vec![self.path.clone().into()]);
         }
-        (self.executable.clone(), Vec::new())
+        (self.path.clone(), Vec::new())
     }
 }
 
