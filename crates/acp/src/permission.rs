@@ -66,7 +66,7 @@ fn option(id: &str, name: &str, kind: &str) -> Value {
 /// The meaning of the client's reply. One that was not offered allows nothing.
 pub(crate) fn answer(reply: Value, can_remember: bool) -> Answer {
     let Ok(PermissionAnswer { outcome }) = serde_json::from_value(reply) else {
-        return Answer::Nobody;
+        return Answer::Unavailable;
     };
     match outcome {
         PermissionOutcome::Cancelled => Answer::Cancel,
@@ -76,7 +76,7 @@ pub(crate) fn answer(reply: Value, can_remember: bool) -> Answer {
             "project" if can_remember => Answer::Project,
             "always" if can_remember => Answer::Always,
             "deny" => Answer::Deny { reason: None },
-            _ => Answer::Nobody,
+            _ => Answer::Unavailable,
         },
     }
 }
@@ -92,11 +92,11 @@ mod tests {
         assert_eq!(selected("once"), Answer::Once);
         assert_eq!(selected("always"), Answer::Always);
         assert_eq!(selected("deny"), Answer::Deny { reason: None });
-        assert_eq!(selected("yes"), Answer::Nobody);
-        assert_eq!(answer(reply("always"), false), Answer::Nobody);
+        assert_eq!(selected("yes"), Answer::Unavailable);
+        assert_eq!(answer(reply("always"), false), Answer::Unavailable);
         assert_eq!(answer(json!({"outcome": {"outcome": "cancelled"}}), true), Answer::Cancel);
         for wrong in [json!(null), json!({}), json!({"outcome": "selected"}), json!([1])] {
-            assert_eq!(answer(wrong, true), Answer::Nobody);
+            assert_eq!(answer(wrong, true), Answer::Unavailable);
         }
     }
 }

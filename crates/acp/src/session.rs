@@ -410,7 +410,7 @@ impl Session {
             let Question { call, params, can_remember } = question;
             let reply = peer.request("session/request_permission", &params).await;
             let answer =
-                reply.map_or(Answer::Nobody, |reply| permission::answer(reply, can_remember));
+                reply.map_or(Answer::Unavailable, |reply| permission::answer(reply, can_remember));
             // The conversation may be over.
             let _ = inputs.send(Input::Answer { call, answer, by: None }).await;
         };

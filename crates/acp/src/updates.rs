@@ -108,7 +108,7 @@ impl Mapper {
                 Answer::Once | Answer::Session | Answer::Project | Answer::Always => {
                     vec![status(call, ToolStatus::InProgress)]
                 }
-                Answer::Deny { .. } | Answer::Cancel | Answer::Nobody => Vec::new(),
+                Answer::Deny { .. } | Answer::Cancel | Answer::Unavailable => Vec::new(),
             },
             EventKind::ToolProgress { call, text } => self.progress(call, text),
             EventKind::ToolFinished { call, outcome, output, content, .. } => {

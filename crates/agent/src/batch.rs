@@ -64,7 +64,7 @@ pub(crate) async fn run(
         let settled = Settled::without_running(call, CallOutcome::Invalid, text);
         reported.results.push(settled.output.for_model());
         reported.outputs.push((settled.outcome, settled.output.clone()));
-        journal.note(vec![settled.into_event(context.settings, journal.teller().keys()).0]).await?;
+        journal.note(vec![settled.into_event(context.settings, journal.sender().keys()).0]).await?;
     }
     Ok(reported)
 }
@@ -127,14 +127,14 @@ async fn run_all(
     (circles, reported): (&mut LoopDetector, &mut Reported),
     prepared: Vec<Prepared>,
 ) -> Logged {
-    let teller = journal.teller();
+    let sender = journal.sender();
     let mut settled = stream::iter(prepared)
         .map(|prepared| {
-            let teller = teller.clone();
+            let sender = sender.clone();
             async move {
                 match prepared {
                     Prepared::Approved(approved) => {
-                        tool_call::run(context, *approved, teller).await
+                        tool_call::run(context, *approved, sender).await
                     }
                     Prepared::Settled(settled) => *settled,
                     Prepared::Question(question) => question.unanswered(),
@@ -154,14 +154,14 @@ async fn run_all(
         reported.results.push(text);
         reported.outputs.push((settled.outcome, settled.output.clone()));
         let has_effect = settled.has_effect;
-        let (finished, stored) = settled.into_event(context.settings, journal.teller().keys());
+        let (finished, stored) = settled.into_event(context.settings, journal.sender().keys());
         if has_effect {
             journal.commit(vec![finished]).await?;
         } else {
             journal.note(vec![finished]).await?;
         }
         if let Some(stored) = stored {
-            context.hooks.occasion(journal, &stored).await?;
+            context.hooks.notify(journal, &stored).await?;
         }
     }
     Ok(())

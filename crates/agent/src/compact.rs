@@ -57,14 +57,14 @@ pub(crate) async fn run(
 
 pub(crate) async fn clear(context: TurnContext<'_>, journal: &mut Journal) -> Logged<Outcome> {
     let dropped = journal.transcript.entries().len() as u64;
-    context.hooks.occasion(journal, &Notification::Clearing { messages: dropped }).await?;
+    context.hooks.notify(journal, &Notification::Clearing { messages: dropped }).await?;
     let strategy = CompactionStrategy::Clear;
     let usage = Usage::default();
     let range = journal.transcript.range(usize::MAX);
     let (summary, kept, lasting) = (None, 0, None);
     let cleared = EventKind::Compacted { summary, strategy, dropped, range, kept, usage, lasting };
     journal.commit(vec![cleared]).await?;
-    context.hooks.occasion(journal, &Notification::Cleared).await?;
+    context.hooks.notify(journal, &Notification::Cleared).await?;
     Ok(Outcome::Answered { stop_reason: StopReason::Cleared })
 }
 
@@ -131,7 +131,7 @@ pub(crate) async fn shorten(
     journal.commit(vec![compacted]).await?;
     let is_asked_for = matches!(cause, CompactCause::Person { .. });
     let compacted = Notification::Compacted { is_asked_for, summary, dropped, kept };
-    context.hooks.occasion(journal, &compacted).await?;
+    context.hooks.notify(journal, &compacted).await?;
     Ok(Shortened::Done)
 }
 

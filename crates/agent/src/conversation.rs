@@ -62,9 +62,9 @@ impl Conversation {
         let (events_in, events) = mpsc::channel(EVENTS);
         let (inputs, inputs_out) = mpsc::channel(64);
         let Beginning { session, history, notices, share } = beginning;
-        let scene =
+        let context =
             HookContext { session: session.clone(), cwd: settings.cwd.clone(), within: None };
-        let hooks = Hooks::new(std::mem::take(&mut parts.hooks), scene);
+        let hooks = Hooks::new(std::mem::take(&mut parts.hooks), context);
         let past = (history.as_slice(), settings.budget);
         let journal = Journal::new((&parts.log, &parts.keys), session, past, events_in);
         let is_fresh = history.is_empty();
@@ -136,12 +136,12 @@ impl Actor {
     /// Serves inputs, and keeps the starts and ends of background commands as they come.
     async fn serve_with_jobs(self) {
         let Some(jobs) = self.parts.jobs.clone() else { return self.serve().await };
-        let teller = self.journal.teller();
+        let sender = self.journal.sender();
         let telling = async {
             loop {
                 let what = jobs.next_event().await;
                 // A log that cannot be written fails the turn, too.
-                drop(teller.keep(vec![what]).await);
+                drop(sender.keep(vec![what]).await);
             }
         };
         let serving = self.serve();
@@ -368,7 +368,7 @@ impl Actor {
         let hint = "free some space or check the directory, then resume the session".to_owned();
         let outcome = Outcome::Failed { error: error.to_string(), hint: Some(hint) };
         let usage = self.journal.account().turn();
-        self.journal.teller().tell(EventKind::TurnFinished { outcome, usage }).await;
+        self.journal.sender().tell(EventKind::TurnFinished { outcome, usage }).await;
     }
 }
 
@@ -398,7 +398,7 @@ pub(crate) async fn conclude(
         Outcome::Failed { error, .. } => {
             let failed =
                 Notification::Failed { error: error.clone(), kind: "TurnFailed".to_owned() };
-            hooks.occasion(journal, &failed).await?;
+            hooks.notify(journal, &failed).await?;
         }
         Outcome::Blocked { hook, reason } => {
             let what = if hooks.has_halted() { "the turn ends" } else { "the prompt was not sent" };

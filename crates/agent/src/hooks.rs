@@ -35,7 +35,7 @@ pub(crate) struct Doubt {
 /// The hooks of a conversation, and what they want the model to read.
 pub(crate) struct Hooks {
     list: Arc<[Arc<dyn Hook>]>,
-    scene: HookContext,
+    context: HookContext,
     guidance: Mutex<Vec<String>>,
     halt: Mutex<Option<Outcome>>,
     has_halted: AtomicBool,
@@ -62,11 +62,11 @@ enum HookDecision {
 }
 
 impl Hooks {
-    pub(crate) fn new(list: impl Into<Arc<[Arc<dyn Hook>]>>, scene: HookContext) -> Self {
+    pub(crate) fn new(list: impl Into<Arc<[Arc<dyn Hook>]>>, context: HookContext) -> Self {
         let list = list.into();
         Self {
             list,
-            scene,
+            context,
             guidance: Mutex::default(),
             halt: Mutex::default(),
             has_halted: AtomicBool::new(false),
@@ -154,9 +154,13 @@ impl Hooks {
         }
     }
 
-    pub(crate) async fn occasion(&self, journal: &mut Journal, occasion: &Notification) -> Logged {
+    pub(crate) async fn notify(
+        &self,
+        journal: &mut Journal,
+        notification: &Notification,
+    ) -> Logged {
         for hook in self.asked(Moment::Notification) {
-            let answer = hook.occasion(&self.scene, occasion).await;
+            let answer = hook.notify(&self.context, notification).await;
             // Nothing can be stopped here, whatever the failure means elsewhere.
             let _ = self.settle(journal, hook.as_ref(), answer).await?;
         }
@@ -166,7 +170,7 @@ impl Hooks {
     /// Tells that the session begins. The user can end the wait, and learns what it is for.
     pub(crate) async fn greet(&self, journal: &mut Journal) -> Logged {
         for hook in self.asked(Moment::Notification) {
-            let told = self.answer(hook.occasion(&self.scene, &Notification::SessionStarted));
+            let told = self.answer(hook.notify(&self.context, &Notification::SessionStarted));
             tokio::pin!(told);
             let answer = if let Ok(answer) = tokio::time::timeout(PATIENCE, &mut told).await {
                 answer
@@ -182,7 +186,7 @@ impl Hooks {
     /// Tells that the session ends, without letting anybody delay it for long.
     pub(crate) async fn farewell(&self, journal: &mut Journal) -> Logged {
         let told =
-            tokio::time::timeout(FAREWELL, self.occasion(journal, &Notification::SessionEnded));
+            tokio::time::timeout(FAREWELL, self.notify(journal, &Notification::SessionEnded));
         if let Ok(told) = told.await {
             return told;
         }
@@ -198,9 +202,9 @@ impl Hooks {
         for moment in [Moment::BeforePrompt, Moment::BeforeMessage] {
             for hook in self.asked(moment) {
                 let answer = if moment == Moment::BeforePrompt {
-                    self.answer(hook.before_prompt(&self.scene, &text)).await
+                    self.answer(hook.before_prompt(&self.context, &text)).await
                 } else {
-                    self.answer(hook.before_message(&self.scene, &text)).await
+                    self.answer(hook.before_message(&self.context, &text)).await
                 };
                 let hook_name = || hook.name().to_owned();
                 match self.settle(journal, hook.as_ref(), answer).await? {
@@ -220,7 +224,7 @@ impl Hooks {
     pub(crate) async fn system(&self, journal: &mut Journal, base: &str) -> Logged<String> {
         let (mut before, mut after) = (Vec::new(), Vec::new());
         for hook in self.asked(Moment::BeforeRequest) {
-            let answer = self.answer(hook.before_request(&self.scene, base)).await;
+            let answer = self.answer(hook.before_request(&self.context, base)).await;
             if let Ok(verdict) = self.settle(journal, hook.as_ref(), answer).await? {
                 before.extend(verdict.prepend);
                 after.extend(verdict.append);
@@ -239,7 +243,7 @@ impl Hooks {
         mut request: Request,
     ) -> Logged<Request> {
         for hook in self.asked(Moment::BeforeSend) {
-            let answer = self.answer(hook.before_send(&self.scene, &request)).await;
+            let answer = self.answer(hook.before_send(&self.context, &request)).await;
             let Ok(verdict) = self.settle(journal, hook.as_ref(), answer).await? else {
                 continue;
             };
@@ -272,7 +276,7 @@ impl Hooks {
         let mut changed: Option<String> = None;
         for hook in self.asked(Moment::AfterReply) {
             let seen = changed.as_deref().unwrap_or(text);
-            let answer = self.answer(hook.after_reply(&self.scene, prompt, seen)).await;
+            let answer = self.answer(hook.after_reply(&self.context, prompt, seen)).await;
             if let Ok(TextVerdict::Replace(text)) =
                 self.settle(journal, hook.as_ref(), answer).await?
             {
@@ -336,7 +340,7 @@ impl Hooks {
             actions: own.as_deref().unwrap_or(actions),
             decision,
         };
-        let answer = self.answer(hook.before_tool(&self.scene, view)).await;
+        let answer = self.answer(hook.before_tool(&self.context, view)).await;
         Ok(match self.settle(journal, hook.as_ref(), answer).await? {
             Ok(ToolVerdict::Proceed) | Err((OnFailure::Continue, _)) => HookDecision::Nothing,
             Ok(ToolVerdict::Rewrite(same)) if same == *args => HookDecision::Nothing,
@@ -361,7 +365,7 @@ impl Hooks {
     ) -> Logged {
         for hook in self.asked(Moment::AfterTool) {
             let view = ResultView { call, output, duration };
-            let answer = self.answer(hook.after_tool(&self.scene, view)).await;
+            let answer = self.answer(hook.after_tool(&self.context, view)).await;
             if let Ok(TextVerdict::Replace(text)) =
                 self.settle(journal, hook.as_ref(), answer).await?
             {
@@ -382,7 +386,7 @@ impl Hooks {
         let mut verdict = CompactVerdict::default();
         for hook in self.asked(Moment::BeforeCompact) {
             let view = CompactView { strategy, ..view };
-            let answer = self.answer(hook.before_compact(&self.scene, view)).await;
+            let answer = self.answer(hook.before_compact(&self.context, view)).await;
             if let Ok(said) = self.settle(journal, hook.as_ref(), answer).await? {
                 if let Some(name) = said.strategy {
                     strategy = named_strategy(journal, &name).await?.unwrap_or(strategy);
@@ -404,7 +408,7 @@ impl Hooks {
         ending: Ending<'_>,
     ) -> Logged<Option<String>> {
         for hook in self.asked(Moment::BeforeStop) {
-            let answer = self.answer(hook.before_stop(&self.scene, ending)).await;
+            let answer = self.answer(hook.before_stop(&self.context, ending)).await;
             if let Ok(StopVerdict::GoOn(why)) = self.settle(journal, hook.as_ref(), answer).await? {
                 return Ok(Some(why));
             }

@@ -20,7 +20,7 @@ use crate::transcript::{self, TakenIds, Transcript};
 pub(crate) type Logged<T = ()> = Result<T, LogError>;
 
 pub(crate) struct Journal {
-    teller: Teller,
+    sender: EventSender,
     pub(crate) transcript: Transcript,
     pub(crate) refused: Vec<String>,
     pub(crate) has_heard: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Journal {
 
 /// Tells listeners about events of one conversation that are not kept.
 #[derive(Clone)]
-pub(crate) struct Teller {
+pub(crate) struct EventSender {
     book: Arc<Book>,
     within: Option<Subconversation>,
     account: Arc<Account>,
@@ -76,9 +76,9 @@ impl Journal {
         let account = Account::new(budget, transcript.usage().clone());
         let (log, keys) = (Arc::clone(log), Keys::new(keys));
         let book = Arc::new(Book { log, keys, session, events, page });
-        let teller = Teller { book, within: None, account };
+        let sender = EventSender { book, within: None, account };
         let left_open = transcript::left_open(history);
-        Self { teller, transcript, refused: Vec::new(), has_heard: false, left_open }
+        Self { sender, transcript, refused: Vec::new(), has_heard: false, left_open }
     }
 
     pub(crate) async fn commit(&mut self, whats: Vec<EventKind>) -> Logged {
@@ -92,15 +92,15 @@ impl Journal {
 
     /// Waits until all that was noted is on disk. What leaves the program comes after this.
     pub(crate) fn sync(&self) -> Logged {
-        self.teller.book.log.sync()
+        self.sender.book.log.sync()
     }
 
     async fn write(&mut self, whats: Vec<EventKind>, keeping: Keeping) -> Logged {
-        let within = self.teller.within.as_ref();
-        let events = self.teller.book.write(within, whats, keeping).await?;
+        let within = self.sender.within.as_ref();
+        let events = self.sender.book.write(within, whats, keeping).await?;
         for event in &events {
             self.transcript.apply_at(event.seq, &event.kind);
-            self.teller.account.take(&event.kind);
+            self.sender.account.take(&event.kind);
             self.refused.extend(refusal(&event.kind));
         }
         Ok(())
@@ -108,28 +108,28 @@ impl Journal {
 
     pub(crate) async fn close(&mut self) -> Logged {
         for (within, whats) in std::mem::take(&mut self.left_open) {
-            self.teller.book.write(Some(&within), whats, Keeping::Noted).await?;
+            self.sender.book.write(Some(&within), whats, Keeping::Noted).await?;
         }
-        let closing = self.transcript.closing(&self.teller.account.turn());
+        let closing = self.transcript.closing(&self.sender.account.turn());
         self.note(closing).await
     }
 
     /// Closes a conversation that was dropped, without waiting.
     pub(crate) fn abandon(&mut self) {
-        let closing = self.transcript.closing(&self.teller.account.turn());
+        let closing = self.transcript.closing(&self.sender.account.turn());
         if closing.is_empty() {
             return;
         }
-        let book = &self.teller.book;
+        let book = &self.sender.book;
         // If it cannot be written, the outer conversation fails, too.
-        let entered = book.enter(self.teller.within.as_ref(), closing, (None, Keeping::Noted));
+        let entered = book.enter(self.sender.within.as_ref(), closing, (None, Keeping::Noted));
         for event in entered.unwrap_or_default() {
             let _ = book.events.try_send(event);
         }
     }
 
     pub(crate) fn make_ids_unique(&self, reply: &mut Reply) {
-        self.teller.book.page().calls.make_unique(reply);
+        self.sender.book.page().calls.make_unique(reply);
     }
 
     pub(crate) async fn warn(&mut self, text: impl Into<String>) -> Logged {
@@ -155,16 +155,16 @@ impl Journal {
         self.note(vec![EventKind::Notice { level, text, hint, topic: Some(topic) }]).await
     }
 
-    pub(crate) fn teller(&self) -> Teller {
-        self.teller.clone()
+    pub(crate) fn sender(&self) -> EventSender {
+        self.sender.clone()
     }
 
     pub(crate) fn account(&self) -> &Account {
-        &self.teller.account
+        &self.sender.account
     }
 }
 
-impl Teller {
+impl EventSender {
     pub(crate) fn session(&self) -> &SessionId {
         &self.book.session
     }
@@ -191,7 +191,7 @@ impl Teller {
     pub(crate) fn journal_within(&self, within: Subconversation, budget: Budget) -> Journal {
         let account = self.account.within(budget);
         Journal {
-            teller: Teller { book: Arc::clone(&self.book), within: Some(within), account },
+            sender: EventSender { book: Arc::clone(&self.book), within: Some(within), account },
             transcript: Transcript::default(),
             refused: Vec::new(),
             has_heard: false,

@@ -188,7 +188,7 @@ pub(crate) fn hidden(keys: &Keys, what: EventKind) -> EventKind {
     }
 }
 
-pub(crate) fn veils(keys: &Keys) -> Option<RedactorFactory> {
+pub(crate) fn redactors(keys: &Keys) -> Option<RedactorFactory> {
     let keys = keys.clone();
     (!keys.is_empty())
         .then(|| -> RedactorFactory { Arc::new(move || Box::new(KeyRedactor::new(&keys))) })

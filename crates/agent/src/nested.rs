@@ -67,17 +67,17 @@ impl Parent {
             ..Parts::clone(&self.parts)
         };
         let within = Subconversation { call: self.call.clone(), agent };
-        let scene = HookContext {
-            session: self.teller.session().clone(),
+        let context = HookContext {
+            session: self.sender.session().clone(),
             cwd: settings.cwd.clone(),
             within: Some(within.clone()),
         };
         let cancel = self.cancel.child_token();
         let hooks: Vec<_> = hooks.into_iter().chain(self.hooks.iter().cloned()).collect();
-        let mut hooks = Hooks::new(hooks, scene);
+        let mut hooks = Hooks::new(hooks, context);
         hooks.stop_with(cancel.clone());
         let inner = Inner {
-            journal: self.teller.journal_within(within, settings.budget),
+            journal: self.sender.journal_within(within, settings.budget),
             parts: Arc::new(parts),
             settings: Arc::new(settings),
             hooks,
@@ -135,7 +135,7 @@ impl Inner {
         let configured = self.parts.configured(&self.settings, &self.settings.system);
         let opening = configured.into_iter().chain(notices).collect();
         self.journal.note(opening).await?;
-        self.hooks.occasion(&mut self.journal, &Notification::AgentStarted).await?;
+        self.hooks.notify(&mut self.journal, &Notification::AgentStarted).await?;
         let outcome = self.turn(parent, prompt).await?;
         let request = &self.settings.request;
         conclude(&self.hooks, &mut self.journal, request, outcome.clone()).await?;

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::answers::Answers;
-use crate::journal::Teller;
+use crate::journal::EventSender;
 use crate::registry::Registry;
 use crate::settings::{Parts, Settings};
 use crate::turn_context::TurnContext;
@@ -28,7 +28,7 @@ pub struct Parent {
     pub(crate) settings: Arc<Settings>,
     pub(crate) hooks: Arc<[Arc<dyn Hook>]>,
     pub(crate) answers: Arc<Answers>,
-    pub(crate) teller: Teller,
+    pub(crate) sender: EventSender,
     pub(crate) call: CallId,
     pub(crate) cancel: CancellationToken,
     pub(crate) stop: CancellationToken,
@@ -36,13 +36,17 @@ pub struct Parent {
 }
 
 impl Parent {
-    pub(crate) fn of_call(context: TurnContext<'_>, call: &CallId, teller: &Teller) -> Arc<Self> {
+    pub(crate) fn of_call(
+        context: TurnContext<'_>,
+        call: &CallId,
+        sender: &EventSender,
+    ) -> Arc<Self> {
         Arc::new(Self {
             parts: Arc::clone(context.parts),
             settings: Arc::clone(context.settings),
             hooks: context.hooks.list(),
             answers: Arc::clone(context.answers),
-            teller: teller.clone(),
+            sender: sender.clone(),
             call: call.clone(),
             cancel: context.cancel.clone(),
             stop: context.stop.clone(),
@@ -68,7 +72,7 @@ impl Parent {
     }
 
     pub fn depth(&self) -> u32 {
-        self.teller.depth()
+        self.sender.depth()
     }
 
     /// Waits until no conversation is open within the call, but not for ever.

@@ -22,9 +22,9 @@ pub(crate) async fn fill(
     journal: &mut Journal,
     prompt: String,
 ) -> Logged<String> {
-    let teller = journal.teller();
-    let known = context.parts.lines.as_ref().filter(|_| teller.depth() == 0);
-    let lines = known.map(|lines| lines.take(&prompt, teller.session())).unwrap_or_default();
+    let sender = journal.sender();
+    let known = context.parts.lines.as_ref().filter(|_| sender.depth() == 0);
+    let lines = known.map(|lines| lines.take(&prompt, sender.session())).unwrap_or_default();
     if lines.is_empty() {
         return Ok(prompt);
     }

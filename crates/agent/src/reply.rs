@@ -7,7 +7,7 @@ use futures::StreamExt;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::journal::{Journal, Logged, Teller};
+use crate::journal::{EventSender, Journal, Logged};
 use crate::keys;
 use crate::retry::Retry;
 
@@ -33,16 +33,16 @@ pub(crate) enum Audience {
 }
 
 impl Audience {
-    async fn hear(self, teller: &Teller, piece: Piece) {
+    async fn hear(self, sender: &EventSender, piece: Piece) {
         let is_text = matches!(piece, Piece::Text { .. });
         if self == Self::Everybody || (self == Self::WithoutText && !is_text) {
-            teller.tell(EventKind::ReplyDelta { piece }).await;
+            sender.tell(EventKind::ReplyDelta { piece }).await;
         }
     }
 
-    pub(crate) async fn restart(self, teller: &Teller, draft: &Draft) {
+    pub(crate) async fn restart(self, sender: &EventSender, draft: &Draft) {
         if !draft.reply.parts.is_empty() {
-            self.hear(teller, Piece::Restart).await;
+            self.hear(sender, Piece::Restart).await;
         }
     }
 }
@@ -136,11 +136,11 @@ pub(crate) async fn ask(
     let mut attempt = 1;
     loop {
         let mut draft = Draft::default();
-        let teller = journal.teller();
+        let sender = journal.sender();
         let outcome = tokio::select! {
             biased;
             () = cancel.cancelled() => return Ok(RequestOutcome::Cancelled(draft)),
-            outcome = receive(provider, request.clone(), &mut draft, (&teller, audience)) => outcome,
+            outcome = receive(provider, request.clone(), &mut draft, (&sender, audience)) => outcome,
         };
         let Err(error) = outcome else {
             journal.has_heard = true;
@@ -149,7 +149,7 @@ pub(crate) async fn ask(
         let Some(wait) = retry.wait(attempt, error.kind, journal.has_heard) else {
             return Ok(RequestOutcome::Failed(draft, error));
         };
-        audience.restart(&teller, &draft).await;
+        audience.restart(&sender, &draft).await;
         attempt += 1;
         let text = format!(
             "{error}; retrying in {:.1} s (attempt {attempt} of {})",
@@ -168,11 +168,11 @@ async fn receive(
     provider: &dyn Provider,
     request: Request,
     draft: &mut Draft,
-    (teller, audience): (&Teller, Audience),
+    (sender, audience): (&EventSender, Audience),
 ) -> Result<(), ProviderError> {
     let stream: ReplyStream = provider.stream(request).await?;
     let mut batches = stream.ready_chunks(BATCH);
-    let mut told = keys::Pieces::new(teller.keys());
+    let mut told = keys::Pieces::new(sender.keys());
     while let Some(batch) = batches.next().await {
         let mut pieces = Pieces::default();
         let mut failure = None;
@@ -186,14 +186,14 @@ async fn receive(
             }
         }
         for piece in pieces.0.into_iter().flat_map(|piece| told.take(piece)) {
-            audience.hear(teller, piece).await;
+            audience.hear(sender, piece).await;
         }
         if let Some(error) = failure {
             return Err(error);
         }
     }
     if let Some(piece) = told.finish() {
-        audience.hear(teller, piece).await;
+        audience.hear(sender, piece).await;
     }
     if draft.is_whole {
         return Ok(());

@@ -72,7 +72,7 @@ pub(crate) async fn ask(
             Ok(notice) => notice,
             Err(error) => return Ok(RequestOutcome::Failed(draft, error)),
         };
-        audience.restart(&journal.teller(), &draft).await;
+        audience.restart(&journal.sender(), &draft).await;
         journal.warn(notice).await?;
         let configured = context.parts.configured(context.settings, journal.transcript.system());
         journal.note(configured.into_iter().collect()).await?;
@@ -95,7 +95,7 @@ pub(crate) async fn revise(
     }
     if !text.is_empty() {
         let piece = Piece::Text { text };
-        journal.teller().tell(EventKind::ReplyDelta { piece }).await;
+        journal.sender().tell(EventKind::ReplyDelta { piece }).await;
     }
     Ok(draft)
 }

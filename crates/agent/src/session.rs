@@ -15,7 +15,7 @@ use crate::settings::Budget;
 pub struct Listeners {
     /// The hooks, in the order in which they are asked.
     pub hooks: Vec<Arc<dyn Hook>>,
-    pub scene: HookContext,
+    pub context: HookContext,
     /// Keeps what is said of it.
     pub log: Arc<dyn Log>,
 }
@@ -36,10 +36,10 @@ impl Listeners {
         tell: impl AsyncFnOnce(&Hooks, &mut Journal) -> Logged,
     ) -> Logged<Vec<Arc<Event>>> {
         let (events_in, mut events) = mpsc::channel(1);
-        let session = self.scene.session.clone();
+        let session = self.context.session.clone();
         let past: (&[Event], _) = (&[], Budget::default());
         let mut journal = Journal::new((&self.log, &[]), session, past, events_in);
-        let hooks = Hooks::new(self.hooks, self.scene);
+        let hooks = Hooks::new(self.hooks, self.context);
         let telling = async move {
             // The channel closes with the journal.
             let told = tell(&hooks, &mut journal).await;

@@ -204,7 +204,7 @@ impl Settled {
             outcome => outcome,
         };
         let (call, why) = (self.call.clone(), self.output.for_model());
-        context.hooks.occasion(journal, &Notification::CallRefused { call, outcome, why }).await
+        context.hooks.notify(journal, &Notification::CallRefused { call, outcome, why }).await
     }
 
     /// The event that tells it, and what there is to tell hooks where its output was too long.

@@ -141,7 +141,7 @@ impl Turn<'_> {
         let asked = calls.iter().cloned().map(asked).collect();
         let mut reported = batch::run(context, journal, &mut self.circles, asked).await?;
         let results = std::mem::take(&mut reported.results);
-        context.hooks.occasion(journal, &Notification::BatchEnded { calls, results }).await?;
+        context.hooks.notify(journal, &Notification::BatchEnded { calls, results }).await?;
         if context.cancel.is_cancelled() {
             return Ok(Some(Outcome::Cancelled));
         }
@@ -237,7 +237,7 @@ impl Turn<'_> {
         }
         let mut was_too_long = false;
         loop {
-            journal.teller().tell(EventKind::RequestSent { round: number }).await;
+            journal.sender().tell(EventKind::RequestSent { round: number }).await;
             let request = round::request(context, journal, Arc::clone(&self.system));
             let asked = round::ask(context, journal, request, round::audience(context)).await?;
             let is_too_long = matches!(&asked, RequestOutcome::Failed(_, error) if error.kind == Failure::TooLong);
@@ -385,7 +385,7 @@ impl Turn<'_> {
                     inject(journal, MessageOrigin::User, words).await?;
                     return Ok(None);
                 }
-                Answer::Deny { reason: None } | Answer::Nobody => {
+                Answer::Deny { reason: None } | Answer::Unavailable => {
                     return Ok(Some(Outcome::Stuck { why }));
                 }
                 Answer::Cancel => return Ok(Some(Outcome::Cancelled)),
@@ -401,7 +401,7 @@ impl Turn<'_> {
             return Ok(Answer::Once);
         }
         if settings.questions == Questions::Refused {
-            return Ok(Answer::Nobody);
+            return Ok(Answer::Unavailable);
         }
         let id = CallId(format!("go-on-{:012x}", fastrand::u64(..1 << 48)));
         let name = "another reply".to_owned();

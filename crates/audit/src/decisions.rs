@@ -184,7 +184,7 @@ impl Audited {
             EventKind::Answered { call, answer, .. } => {
                 let what = match answer {
                     Answer::Once | Answer::Session | Answer::Project | Answer::Always => "approved",
-                    Answer::Deny { .. } | Answer::Cancel | Answer::Nobody => "refused",
+                    Answer::Deny { .. } | Answer::Cancel | Answer::Unavailable => "refused",
                 };
                 self.note(what, &asked.remove(call).unwrap_or_default());
             }

@@ -323,7 +323,8 @@ pub enum Answer {
     /// No, and stop the turn.
     Cancel,
     /// There is nobody to ask.
-    Nobody,
+    #[serde(rename = "nobody")]
+    Unavailable,
 }
 
 /// How a call ended.

@@ -263,8 +263,8 @@ pub trait Hook: Send + Sync {
         OnFailure::Continue
     }
 
-    /// Hears what happened.
-    async fn occasion(&self, _: &HookContext, _: &Notification) -> Advised<()> {
+    /// Is notified of an event that it cannot change.
+    async fn notify(&self, _: &HookContext, _: &Notification) -> Advised<()> {
         Ok(HookReply::default())
     }
 

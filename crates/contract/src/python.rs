@@ -1,5 +1,4 @@
-//! The Python of plugins: what a plugin dialect tells the host that runs it, and what it asks of the
-//! host. Names no dialect.
+//! The Python of plugins: the interface between a plugin dialect and its host. Names no dialect.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -259,7 +259,7 @@ pub struct ToolContext {
     /// The judged actions: the call does nothing else. Empty if nothing was judged.
     pub actions: Vec<Action>,
     /// Makes redactors for streams that the tool itself stores; none if there are no keys.
-    pub veils: Option<RedactorFactory>,
+    pub redactors: Option<RedactorFactory>,
 }
 
 /// Makes a [`Redactor`] for each stream.

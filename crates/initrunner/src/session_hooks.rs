@@ -44,8 +44,8 @@ impl Hook for EndSpawned {
         moment == Moment::Notification
     }
 
-    async fn occasion(&self, _: &HookContext, occasion: &Notification) -> Advised<()> {
-        if *occasion == Notification::SessionEnded {
+    async fn notify(&self, _: &HookContext, notification: &Notification) -> Advised<()> {
+        if *notification == Notification::SessionEnded {
             self.0.stop_spawned().await;
         }
         Ok(HookReply::default())

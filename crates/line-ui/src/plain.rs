@@ -423,7 +423,7 @@ impl View for Plain {
             let hint = self.remedies.remove(call).unwrap_or_else(usual);
             self.notice(Level::Warning, &text, Some(&hint))?;
         }
-        Ok(vec![Answer::Nobody; asked.len()])
+        Ok(vec![Answer::Unavailable; asked.len()])
     }
 
     fn heard(&mut self, line: &str, hint: &str) -> io::Result<()> {

@@ -43,7 +43,7 @@ impl View for Quiet {
         if let Some(remedy) = self.remedy.take() {
             output::hint(&remedy);
         }
-        Ok(vec![Answer::Nobody; asked.len()])
+        Ok(vec![Answer::Unavailable; asked.len()])
     }
 
     fn shows_calls_at_end(&self) -> bool {

@@ -45,7 +45,9 @@ impl Approvals {
     fn wait_for(&mut self, asked: &Event, answer: Answer) -> Answer {
         match &asked.kind {
             EventKind::Asked { call, tool, args, .. }
-                if answer == Answer::Nobody && asked.within.is_none() && (self.concerns)(tool) =>
+                if answer == Answer::Unavailable
+                    && asked.within.is_none()
+                    && (self.concerns)(tool) =>
             {
                 self.waiting.push((call.clone(), tool.clone(), args.clone()));
                 Answer::Cancel
@@ -156,7 +158,7 @@ impl View for Tee<'_> {
         if !open.is_empty() {
             let mut given = self.view.ask(&open).await?.into_iter();
             for (event, slot) in asked.iter().zip(&mut answers).filter(|(_, it)| it.is_none()) {
-                let answer = given.next().unwrap_or(Answer::Nobody);
+                let answer = given.next().unwrap_or(Answer::Unavailable);
                 *slot = Some(approvals.wait_for(event, answer));
             }
         }

@@ -28,7 +28,7 @@ pub trait View {
     /// Answers the questions about the calls of one reply, in order. Waits for the user, if there
     /// is one.
     async fn ask(&mut self, asked: &[Arc<Event>]) -> io::Result<Vec<Answer>> {
-        Ok(vec![Answer::Nobody; asked.len()])
+        Ok(vec![Answer::Unavailable; asked.len()])
     }
     /// Shows a line that was typed during the turn, and its effect.
     fn heard(&mut self, _line: &str, hint: &str) -> io::Result<()> {

@@ -5,13 +5,13 @@
 //! sandbox that they are given. What cannot be used is told in a report, and costs nothing else.
 
 mod agent_file;
+mod claude_event;
 mod command;
 mod decision;
 pub(crate) mod document;
 mod event;
 mod expansion;
 mod handlers;
-mod happening;
 mod hook;
 mod input;
 mod load;

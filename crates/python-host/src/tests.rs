@@ -116,7 +116,7 @@ async fn run_until(
         spill: "/nowhere".into(),
         view: contract::action::View::default(),
         actions: Vec::new(),
-        veils: None,
+        redactors: None,
     };
     tool.run(&call, &context).await
 }

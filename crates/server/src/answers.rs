@@ -41,7 +41,7 @@ pub(crate) async fn give(
     }
     let EventKind::Asked { tool, args, .. } = question.kind else { return Ok(None) };
     let text = match &answer {
-        Answer::Cancel | Answer::Nobody => return Ok(None),
+        Answer::Cancel | Answer::Unavailable => return Ok(None),
         Answer::Deny { reason } => {
             let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
             format!("The question about `{tool}` is answered now: no{why}. Go on without it.")

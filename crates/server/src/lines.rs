@@ -63,7 +63,7 @@ pub async fn converse(
     let mut is_open = true;
     loop {
         if !is_open {
-            let nobody = |call| Input::Answer { call, answer: Answer::Nobody, by: None };
+            let nobody = |call| Input::Answer { call, answer: Answer::Unavailable, by: None };
             waiting.extend(asked.drain(..).map(nobody));
         }
         tokio::select! {

@@ -98,7 +98,7 @@ async fn run(
     while let Some(event) = conversation.next_event().await {
         match &event.kind {
             EventKind::Asked { call, .. } => {
-                let (call, answer, by) = (call.clone(), Answer::Nobody, None);
+                let (call, answer, by) = (call.clone(), Answer::Unavailable, None);
                 // A conversation that takes no answer ends by itself.
                 let _ = conversation.inputs().send(Input::Answer { call, answer, by }).await;
             }

@@ -23,15 +23,15 @@ impl Hook for CallGuard {
         self.0.on_failure()
     }
 
-    async fn before_tool(&self, scene: &HookContext, call: CallView<'_>) -> Advised<ToolVerdict> {
-        self.0.before_tool(scene, call).await
+    async fn before_tool(&self, context: &HookContext, call: CallView<'_>) -> Advised<ToolVerdict> {
+        self.0.before_tool(context, call).await
     }
 
     async fn after_tool(
         &self,
-        scene: &HookContext,
+        context: &HookContext,
         result: ResultView<'_>,
     ) -> Advised<TextVerdict> {
-        self.0.after_tool(scene, result).await
+        self.0.after_tool(context, result).await
     }
 }

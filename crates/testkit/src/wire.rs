@@ -71,17 +71,23 @@ impl Format {
     /// The body of the reply to a request, which is the one with this number.
     pub fn body(self, reply: &Reply, request: &Value, number: usize) -> Vec<u8> {
         let model = request["model"].as_str().unwrap_or("test-model");
-        let scene = HookContext { reply, model, number };
+        let exchange = Exchange { reply, model, number };
         match (self, self.transfer(request)) {
-            (Self::OpenAiChat, Transfer::Streamed) => openai::streamed(&scene),
-            (Self::OpenAiChat, Transfer::Whole) => openai::whole(&scene).to_string().into_bytes(),
-            (Self::Anthropic, Transfer::Streamed) => anthropic::streamed(&scene),
-            (Self::Anthropic, Transfer::Whole) => anthropic::whole(&scene).to_string().into_bytes(),
-            (Self::Ollama, Transfer::Streamed) => ollama::streamed(&scene),
-            (Self::Ollama, Transfer::Whole) => ollama::whole(&scene).to_string().into_bytes(),
-            (Self::Responses, Transfer::Streamed) => responses::streamed(&scene),
-            (Self::Responses, Transfer::Whole) => responses::whole(&scene).to_string().into_bytes(),
-            (Self::Gemini, _) => gemini::streamed(&scene),
+            (Self::OpenAiChat, Transfer::Streamed) => openai::streamed(&exchange),
+            (Self::OpenAiChat, Transfer::Whole) => {
+                openai::whole(&exchange).to_string().into_bytes()
+            }
+            (Self::Anthropic, Transfer::Streamed) => anthropic::streamed(&exchange),
+            (Self::Anthropic, Transfer::Whole) => {
+                anthropic::whole(&exchange).to_string().into_bytes()
+            }
+            (Self::Ollama, Transfer::Streamed) => ollama::streamed(&exchange),
+            (Self::Ollama, Transfer::Whole) => ollama::whole(&exchange).to_string().into_bytes(),
+            (Self::Responses, Transfer::Streamed) => responses::streamed(&exchange),
+            (Self::Responses, Transfer::Whole) => {
+                responses::whole(&exchange).to_string().into_bytes()
+            }
+            (Self::Gemini, _) => gemini::streamed(&exchange),
         }
     }
 
@@ -125,13 +131,13 @@ impl Format {
 }
 
 /// A reply, and what a format says about it beside its content.
-struct HookContext<'a> {
+struct Exchange<'a> {
     reply: &'a Reply,
     model: &'a str,
     number: usize,
 }
 
-impl HookContext<'_> {
+impl Exchange<'_> {
     fn call_id(&self, index: usize, prefix: &str) -> String {
         match &self.reply.calls[index].id {
             Some(id) => id.clone(),

@@ -191,8 +191,8 @@ impl Bash {
         child: Child,
         context: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
-        let veils = context.veils.as_ref();
-        let started = self.jobs.start(args.command.clone(), child, veils, FIRST_OUTPUT).await;
+        let redactors = context.redactors.as_ref();
+        let started = self.jobs.start(args.command.clone(), child, redactors, FIRST_OUTPUT).await;
         let Started { job, output: printed, ended } = started.map_err(ToolError::Input)?;
         let mut output = match &ended {
             None => ToolOutput::success(format!("job {job} is running in the background")),

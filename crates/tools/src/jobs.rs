@@ -83,13 +83,13 @@ impl Jobs {
         &self,
         command: String,
         child: Child,
-        veils: Option<&RedactorFactory>,
+        redactors: Option<&RedactorFactory>,
         patience: Duration,
     ) -> Result<Started, String> {
         let (number, job) = self.add(command)?;
         let feed = || {
-            let veil = veils.map(|veils| veils());
-            Feed { job: Arc::clone(&job), is_open: true, total: 0, veil }
+            let redactor = redactors.map(|redactors| redactors());
+            Feed { job: Arc::clone(&job), is_open: true, total: 0, redactor }
         };
         let streams = Streams { stdout: feed(), stderr: feed() };
         let started = EventKind::JobStarted { job: number, command: job.command.clone() };
@@ -247,7 +247,7 @@ struct Feed {
     job: Arc<Job>,
     is_open: bool,
     total: u64,
-    veil: Option<Box<dyn Redactor>>,
+    redactor: Option<Box<dyn Redactor>>,
 }
 
 impl Feed {
@@ -272,9 +272,9 @@ impl Sink for Feed {
         let bytes = &buffer[..read.unwrap_or(0)];
         self.is_open = !bytes.is_empty();
         self.total += bytes.len() as u64;
-        let shown = match self.veil.as_mut() {
-            Some(veil) if bytes.is_empty() => veil.finish(),
-            Some(veil) => veil.push(bytes),
+        let shown = match self.redactor.as_mut() {
+            Some(redactor) if bytes.is_empty() => redactor.finish(),
+            Some(redactor) => redactor.push(bytes),
             None => bytes.to_vec(),
         };
         self.add(&shown);

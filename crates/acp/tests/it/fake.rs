@@ -343,7 +343,7 @@ impl Actor {
             Answer::Once | Answer::Session | Answer::Project | Answer::Always => {
                 self.end("edit-1", CallOutcome::Ran, output).await;
             }
-            Answer::Deny { .. } | Answer::Nobody => {
+            Answer::Deny { .. } | Answer::Unavailable => {
                 self.end("edit-1", CallOutcome::Denied, ToolOutput::failure("denied")).await;
             }
             Answer::Cancel => {

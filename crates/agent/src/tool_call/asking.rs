@@ -122,7 +122,7 @@ pub(crate) async fn ask(
     journal.note(vec![question]).await?;
     tokio::pin!(answers);
     let answer = first(context, journal, answers, vec![call.name.clone()]).await?;
-    Ok(answer.map_or((Answer::Nobody, None), |(_, given)| given))
+    Ok(answer.map_or((Answer::Unavailable, None), |(_, given)| given))
 }
 
 fn answer_to(
@@ -135,7 +135,7 @@ fn answer_to(
     async move {
         tokio::select! {
             () = cancel.cancelled() => (index, (Answer::Cancel, None)),
-            given = receiver => (index, given.unwrap_or((Answer::Nobody, None))),
+            given = receiver => (index, given.unwrap_or((Answer::Unavailable, None))),
         }
     }
 }
@@ -149,7 +149,7 @@ async fn first<T>(
 ) -> Logged<Option<T>> {
     let telling = async {
         for tool in names {
-            context.hooks.occasion(journal, &Notification::Asking { tool }).await?;
+            context.hooks.notify(journal, &Notification::Asking { tool }).await?;
         }
         Ok::<(), LogError>(())
     };
@@ -191,7 +191,7 @@ async fn answered(
             context.stop.cancel();
             (CallOutcome::Denied, "Permission denied by user: the turn was stopped".to_owned())
         }
-        Answer::Nobody => (
+        Answer::Unavailable => (
             CallOutcome::Unanswered,
             format!(
                 "Permission denied: this call needs approval ({}), and nobody can be asked; allow \
@@ -210,7 +210,7 @@ fn remember(context: TurnContext<'_>, approved: &Approved, answer: &Answer) -> S
         Answer::Session => StoredApproval { rules: policy.remember(&spec, actions), problem: None },
         Answer::Project => policy.store(&spec, actions, Reach::Project),
         Answer::Always => policy.store(&spec, actions, Reach::Everywhere),
-        Answer::Once | Answer::Deny { .. } | Answer::Cancel | Answer::Nobody => {
+        Answer::Once | Answer::Deny { .. } | Answer::Cancel | Answer::Unavailable => {
             StoredApproval::default()
         }
     }
@@ -222,7 +222,7 @@ async fn tell_kept(journal: &mut Journal, kept: &StoredApproval, answer: &Answer
         Answer::Project if kept.problem.is_none() => "for this project",
         Answer::Always if kept.problem.is_none() => "from here on",
         Answer::Session | Answer::Project | Answer::Always => "until the session ends",
-        Answer::Once | Answer::Deny { .. } | Answer::Cancel | Answer::Nobody => return Ok(()),
+        Answer::Once | Answer::Deny { .. } | Answer::Cancel | Answer::Unavailable => return Ok(()),
     };
     let text = if kept.rules.is_empty() {
         "this answer cannot be remembered; it applies once".to_owned()

@@ -11,7 +11,7 @@ use contract::tool::{BUILTIN, Tool, ToolContext, ToolError, ToolOutput};
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 
 use super::{Approved, Settled, why};
-use crate::journal::Teller;
+use crate::journal::EventSender;
 use crate::keys;
 use crate::parent::Parent;
 use crate::turn_context::{TurnContext, blocking};
@@ -54,7 +54,11 @@ async fn write_turn(
 }
 
 /// Runs an approved call to its end, or until it is cancelled.
-pub(crate) async fn run(context: TurnContext<'_>, approved: Approved, teller: Teller) -> Settled {
+pub(crate) async fn run(
+    context: TurnContext<'_>,
+    approved: Approved,
+    sender: EventSender,
+) -> Settled {
     let has_effect = approved.has_effect();
     let Approved { tool, call, access, actions, original, extras, .. } = approved;
     let _turn = match write_turn(context, &tool, &actions).await {
@@ -70,16 +74,16 @@ pub(crate) async fn run(context: TurnContext<'_>, approved: Approved, teller: Te
         Mode::Ask | Mode::Normal | Mode::Yolo => network(&profile.network, &actions),
     };
     let (progress, mut lines) = mpsc::channel(64);
-    let parent = Parent::of_call(context, &call.id, &teller);
+    let parent = Parent::of_call(context, &call.id, &sender);
     let tool_context = ToolContext {
-        session: teller.session().clone(),
+        session: sender.session().clone(),
         confinement,
         cancel: context.cancel.child_token(),
         progress,
         spill: context.settings.spill.clone(),
         view: context.parts.policy.view(&tool.spec()),
         actions: actions.clone(),
-        veils: keys::veils(teller.keys()),
+        redactors: keys::redactors(sender.keys()),
     };
     let started = Instant::now();
     let result = {
@@ -98,7 +102,7 @@ pub(crate) async fn run(context: TurnContext<'_>, approved: Approved, teller: Te
                 result = &mut work => break result,
                 () = &mut overdue => break Err(ToolError::Cancelled),
                 Some(text) = lines.recv() => {
-                    teller.tell(EventKind::ToolProgress { call: call.id.clone(), text }).await;
+                    sender.tell(EventKind::ToolProgress { call: call.id.clone(), text }).await;
                 }
             }
         }
@@ -106,7 +110,7 @@ pub(crate) async fn run(context: TurnContext<'_>, approved: Approved, teller: Te
     let duration = started.elapsed();
     // Its last lines may arrive after its end.
     while let Ok(text) = lines.try_recv() {
-        teller.tell(EventKind::ToolProgress { call: call.id.clone(), text }).await;
+        sender.tell(EventKind::ToolProgress { call: call.id.clone(), text }).await;
     }
     let (outcome, output) = match result {
         Ok(output) if context.cancel.is_cancelled() && !output.success => {

@@ -31,7 +31,7 @@ const HOOKS: &str =
 pub(crate) fn measure(report: &mut Report) {
     let rig = Rig::new();
     let hook = rig.hook();
-    let scene = HookContext {
+    let context = HookContext {
         session: SessionId::parse("bench").expect("a name"),
         cwd: rig.path("work"),
         within: None,
@@ -49,7 +49,7 @@ pub(crate) fn measure(report: &mut Report) {
     let (mut figures, mut confined, mut bare) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..RUNS {
         let started = Instant::now();
-        let asked = hook.before_tool(&scene, call);
+        let asked = hook.before_tool(&context, call);
         rig.runtime.block_on(asked).expect("a hook that lets it run");
         figures.push(started.elapsed());
         confined.push(rig.runtime.block_on(by_hand(sandbox.as_ref(), &rig.profile())));

@@ -360,7 +360,7 @@ pub(crate) fn context() -> ToolContext {
         spill: "/nowhere".into(),
         view: contract::action::View::default(),
         actions: Vec::new(),
-        veils: None,
+        redactors: None,
     }
 }
 

@@ -58,11 +58,11 @@ impl Hook for AnswerSchema {
 
     async fn before_stop(
         &self,
-        scene: &HookContext,
+        context: &HookContext,
         ending: Ending<'_>,
     ) -> Result<HookReply<StopVerdict>, HookError> {
         let Err(reason) = self.fitting(ending.reply) else { return Ok(HookReply::default()) };
-        if scene.within.is_some() || self.was_asked_again.swap(true, Ordering::Relaxed) {
+        if context.within.is_some() || self.was_asked_again.swap(true, Ordering::Relaxed) {
             return Ok(HookReply::default());
         }
         let words = format!(

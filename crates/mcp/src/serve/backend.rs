@@ -168,6 +168,6 @@ async fn ask(question: &str, cancel: &CancellationToken, client: &dyn ClientIo) 
     match consent {
         Some(true) => Answer::Once,
         Some(false) => Answer::Deny { reason: None },
-        None => Answer::Nobody,
+        None => Answer::Unavailable,
     }
 }

@@ -169,7 +169,7 @@ fn sent(id: &str, args: Value) -> Sent {
         spill: PathBuf::from("/nonexistent"),
         view: contract::action::View::default(),
         actions: Vec::new(),
-        veils: None,
+        redactors: None,
     };
     let call = ToolCall { id: CallId(id.to_owned()), name: String::new(), args, opaque: None };
     Sent { call, context, progress: lines }

@@ -85,7 +85,7 @@ impl Measurement {
             progress: mpsc::channel(1).0,
             view,
             actions: Vec::new(),
-            veils: None,
+            redactors: None,
         };
         self.first_calls.push(time_call(tool, &self.call, context).await?);
         let params = json!({"tool": self.call.name, "input": self.call.args});

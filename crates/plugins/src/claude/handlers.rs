@@ -6,8 +6,8 @@ use std::time::Duration;
 use contract::text::head;
 use serde_json::{Map, Value};
 
+use super::claude_event::ClaudeEvent;
 use super::event::Event;
-use super::happening::Happening;
 use super::permission_rule::PermissionRule;
 use super::values::{Reader, Values};
 use crate::hooks::pattern::NameMatcher;
@@ -30,7 +30,7 @@ pub(crate) struct Handler {
 }
 
 impl Handler {
-    pub(crate) fn is_for(&self, what: &Happening<'_>) -> bool {
+    pub(crate) fn is_for(&self, what: &ClaudeEvent<'_>) -> bool {
         let call = what.input.get("tool_input").unwrap_or(&Value::Null);
         self.event == what.event
             && self.matcher.fits(&what.names)

@@ -10,10 +10,10 @@ use futures::future::join_all;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
+use super::claude_event::ClaudeEvent;
 use super::event::Event;
 use super::expansion::Expansions;
 use super::handlers::{Handler, Waiting};
-use super::happening::Happening;
 use super::input;
 use super::run::Run;
 use super::services::{HookServices, SERVICE_SESSION};
@@ -90,7 +90,7 @@ pub(crate) struct Handlers {
 }
 
 impl Handlers {
-    async fn ask(&self, what: Happening<'_>) -> Reply {
+    async fn ask(&self, what: ClaudeEvent<'_>) -> Reply {
         let event = what.event;
         let mut said = self.gather(what).await;
         for message in said.failures.drain(..).chain(said.messages.drain(..)) {
@@ -102,8 +102,8 @@ impl Handlers {
         said
     }
 
-    pub(super) async fn gather(&self, what: Happening<'_>) -> Reply {
-        let is_service = what.scene.session.as_str() == SERVICE_SESSION;
+    pub(super) async fn gather(&self, what: ClaudeEvent<'_>) -> Reply {
+        let is_service = what.context.session.as_str() == SERVICE_SESSION;
         let mut fitting: Vec<&Handler> = Vec::new();
         for handler in self.list.iter().filter(|handler| handler.is_for(&what)) {
             if is_service && handler.program.needs_services() {
@@ -120,9 +120,9 @@ impl Handlers {
         }
         let mode = self.shared.mode();
         let transcripts = &self.shared.transcripts;
-        let transcript = transcripts.file(what.scene);
-        let inner = transcripts.file_within(what.scene);
-        let mut input = input::common(what.event, what.scene, transcript.as_deref(), mode);
+        let transcript = transcripts.file(what.context);
+        let inner = transcripts.file_within(what.context);
+        let mut input = input::common(what.event, what.context, transcript.as_deref(), mode);
         input.extend(what.input);
         if let (Event::SubagentStop, Some(inner)) = (what.event, &inner) {
             input.insert("agent_transcript_path".to_owned(), inner.display().to_string().into());
@@ -137,7 +137,7 @@ impl Handlers {
                 values: self.values.clone(),
                 handler: handler.clone(),
                 mode,
-                cwd: what.scene.cwd.clone(),
+                cwd: what.context.cwd.clone(),
                 readable: readable.clone(),
                 input: Arc::clone(&input),
             };
@@ -154,11 +154,11 @@ impl Handlers {
     }
 
     /// Hears of a notification, which cannot be refused: the model reads what handlers object.
-    async fn notify(&self, happenings: Vec<Happening<'_>>) -> Reply {
+    async fn notify(&self, claude_events: Vec<ClaudeEvent<'_>>) -> Reply {
         let mut reply = Reply::default();
-        for happening in happenings {
-            let event = happening.event;
-            let mut said = self.ask(happening).await;
+        for claude_event in claude_events {
+            let event = claude_event.event;
+            let mut said = self.ask(claude_event).await;
             if !event.can_halt() {
                 for why in said.block.iter().chain(&said.stop) {
                     self.tell(&format!("a hook of {} says: {why}", event.name()));
@@ -209,22 +209,22 @@ impl Listener for Handlers {
         self.halt.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    async fn hear(&self, scene: &HookContext, what: Occurrence<'_>) -> Result<Reply, HookError> {
-        let happenings = self.happenings(scene, what);
+    async fn hear(&self, context: &HookContext, what: Occurrence<'_>) -> Result<Reply, HookError> {
+        let claude_events = self.claude_events(context, what);
         if let Occurrence::Notification(_) = what {
-            return Ok(self.notify(happenings).await);
+            return Ok(self.notify(claude_events).await);
         }
         let mut reply = Reply::default();
-        for happening in happenings {
+        for claude_event in claude_events {
             let is_settled = reply.block.is_some() || reply.stop.is_some();
             let is_asked_for =
                 |call: CallView<'_>| reply.ask.is_some() || call.decision == Decision::Ask;
-            let is_due = match (happening.event, what) {
+            let is_due = match (claude_event.event, what) {
                 (Event::PermissionRequest, Occurrence::Call(call)) => is_asked_for(call),
                 _ => true,
             };
             if is_due && !is_settled {
-                reply = reply.and(self.ask(happening).await);
+                reply = reply.and(self.ask(claude_event).await);
             }
         }
         match what {

@@ -45,7 +45,7 @@ fn permission_mode(mode: Mode) -> &'static str {
 
 pub(crate) fn common(
     event: Event,
-    scene: &HookContext,
+    context: &HookContext,
     transcript: Option<&Path>,
     mode: Mode,
 ) -> Map<String, Value> {
@@ -53,13 +53,13 @@ pub(crate) fn common(
     let mut set = |key: &str, value: Value| {
         input.insert(key.to_owned(), value);
     };
-    set("session_id", scene.session.as_str().into());
+    set("session_id", context.session.as_str().into());
     let transcript = transcript.map(|path| path.display().to_string()).unwrap_or_default();
     set("transcript_path", transcript.into());
-    set("cwd", scene.cwd.display().to_string().into());
+    set("cwd", context.cwd.display().to_string().into());
     set("permission_mode", permission_mode(mode).into());
     set("hook_event_name", event.name().into());
-    if let Some(within) = &scene.within {
+    if let Some(within) = &context.within {
         set("agent_id", within.call.as_str().into());
         set("agent_type", within.agent.as_str().into());
     }

@@ -24,21 +24,23 @@ impl ClaudeHooks {
             ToolOutput::success(what.text)
         };
         let rehearsal = Rehearsal::new(what, output, notification(event, what));
-        let mut scene = rehearsal.scene()?;
+        let mut context = rehearsal.context()?;
         if matches!(event, Event::SubagentStart | Event::SubagentStop) {
             let call = CallId("rehearsal".to_owned());
-            scene.within = Some(Subconversation { call, agent: String::new() });
+            context.within = Some(Subconversation { call, agent: String::new() });
         }
         if event == Event::UserPromptExpansion {
             self.shared.settings.expansions.note(expanded(what.text));
         }
         let mut rows = Vec::new();
         for owner in &self.owners {
-            let happenings = owner.happenings(&scene, rehearsal.occurrence(event.moment())?);
-            let happening = happenings.into_iter().find(|happening| happening.event == event);
+            let claude_events =
+                owner.claude_events(&context, rehearsal.occurrence(event.moment())?);
+            let claude_event =
+                claude_events.into_iter().find(|claude_event| claude_event.event == event);
             for handler in owner.list.iter().filter(|handler| handler.event == event) {
-                let outcome = match happening.clone().filter(|it| handler.is_for(it)) {
-                    Some(happening) => told(alone(owner, handler).gather(happening).await),
+                let outcome = match claude_event.clone().filter(|it| handler.is_for(it)) {
+                    Some(claude_event) => told(alone(owner, handler).gather(claude_event).await),
                     None => "no match".into(),
                 };
                 rows.push(json!({

@@ -38,13 +38,13 @@ impl Transcripts {
         Self { directory, written: Mutex::default() }
     }
 
-    pub(crate) fn file(&self, scene: &HookContext) -> Option<PathBuf> {
-        self.made(scene.session.as_str())
+    pub(crate) fn file(&self, hook_context: &HookContext) -> Option<PathBuf> {
+        self.made(hook_context.session.as_str())
     }
 
-    pub(crate) fn file_within(&self, scene: &HookContext) -> Option<PathBuf> {
-        let within = scene.within.as_ref()?;
-        self.made(&format!("{}-agent-{}", scene.session, within.call))
+    pub(crate) fn file_within(&self, hook_context: &HookContext) -> Option<PathBuf> {
+        let within = hook_context.within.as_ref()?;
+        self.made(&format!("{}-agent-{}", hook_context.session, within.call))
     }
 
     fn made(&self, name: &str) -> Option<PathBuf> {
@@ -70,9 +70,9 @@ impl Transcripts {
         }
     }
 
-    fn add(&self, scene: &HookContext, role: &str, content: &Value) {
-        let session = scene.session.as_str();
-        let path = self.file_within(scene).or_else(|| self.file(scene));
+    fn add(&self, hook_context: &HookContext, role: &str, content: &Value) {
+        let session = hook_context.session.as_str();
+        let path = self.file_within(hook_context).or_else(|| self.file(hook_context));
         let Some(path) = path else { return };
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(file) = written.iter_mut().find(|file| file.path == path) else { return };
@@ -86,7 +86,7 @@ impl Transcripts {
             "uuid": after,
             "parentUuid": before,
             "sessionId": session,
-            "cwd": scene.cwd.display().to_string(),
+            "cwd": hook_context.cwd.display().to_string(),
             "timestamp": Timestamp::now().to_string(),
         });
         // What hooks read beside their input is a courtesy; the session's own log is elsewhere.
@@ -111,12 +111,16 @@ impl Listener for Transcripts {
         )
     }
 
-    async fn hear(&self, scene: &HookContext, what: Occurrence<'_>) -> Result<Reply, HookError> {
+    async fn hear(
+        &self,
+        hook_context: &HookContext,
+        what: Occurrence<'_>,
+    ) -> Result<Reply, HookError> {
         let (role, content) = match what {
             Occurrence::Message(text) => ("user", json!({"type": "text", "text": text})),
             Occurrence::Call(call) => {
                 let name = input::tool_name(call.tool);
-                let args = input::arguments(call.args, &scene.cwd);
+                let args = input::arguments(call.args, &hook_context.cwd);
                 let use_of =
                     json!({"type": "tool_use", "id": call.id, "name": name, "input": args});
                 ("assistant", use_of)
@@ -135,7 +139,7 @@ impl Listener for Transcripts {
             }
             _ => return Ok(Reply::default()),
         };
-        self.add(scene, role, &content);
+        self.add(hook_context, role, &content);
         Ok(Reply::default())
     }
 }

@@ -50,9 +50,9 @@ impl Context {
         context
     }
 
-    fn in_scene(event: Event, scene: &HookContext) -> Self {
-        let mut context = Self::new(event, scene.session.as_str(), &scene.cwd);
-        if let Some(within) = &scene.within {
+    fn of_hook(event: Event, hook_context: &HookContext) -> Self {
+        let mut context = Self::new(event, hook_context.session.as_str(), &hook_context.cwd);
+        if let Some(within) = &hook_context.within {
             context.set("agent", within.agent.as_str());
             context.set("agent_id", within.call.as_str());
         }
@@ -79,10 +79,10 @@ impl Context {
     /// The input of hooks of an event for an occurrence; none if it is another event.
     pub(crate) fn of_occurrence(
         event: Event,
-        scene: &HookContext,
+        hook_context: &HookContext,
         what: Occurrence<'_>,
     ) -> Option<Self> {
-        let context = Self::in_scene(event, scene);
+        let context = Self::of_hook(event, hook_context);
         Some(match (event, what) {
             (Event::SessionStart, Occurrence::Notification(Notification::SessionStarted))
             | (Event::SessionEnd, Occurrence::Notification(Notification::SessionEnded)) => context,

@@ -146,10 +146,10 @@ impl Listener for Meter {
         moment == Moment::AfterTool
     }
 
-    async fn hear(&self, scene: &HookContext, what: Occurrence<'_>) -> Result<Reply, HookError> {
+    async fn hear(&self, context: &HookContext, what: Occurrence<'_>) -> Result<Reply, HookError> {
         if let Occurrence::CallResult(result) = what {
             let success = result.output.success;
-            self.0.count(scene.session.as_str(), result.call.tool, success, result.duration);
+            self.0.count(context.session.as_str(), result.call.tool, success, result.duration);
         }
         Ok(Reply::default())
     }

@@ -169,7 +169,7 @@ impl Hook for ListenerHook {
         self.0.take_halt()
     }
 
-    async fn occasion(&self, context: &HookContext, what: &Notification) -> Advised<()> {
+    async fn notify(&self, context: &HookContext, what: &Notification) -> Advised<()> {
         self.ask(context, Occurrence::Notification(what), |_| ()).await
     }
 

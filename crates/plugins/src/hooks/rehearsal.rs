@@ -43,7 +43,7 @@ impl<'a> Rehearsal<'a> {
         Self { what, id: CallId("rehearsal".to_owned()), output, notification }
     }
 
-    pub(crate) fn scene(&self) -> Option<HookContext> {
+    pub(crate) fn context(&self) -> Option<HookContext> {
         let session = SessionId::parse("test-session").ok()?;
         Some(HookContext { session, cwd: self.what.cwd.to_owned(), within: None })
     }
@@ -137,7 +137,7 @@ fn pretend(event: Event, what: Pretended<'_>) -> Option<Context> {
         _ => Notification::Failed { error: what.text.to_owned(), kind: "test".to_owned() },
     };
     let rehearsal = Rehearsal::new(what, ToolOutput::success(what.text), notification);
-    Context::of_occurrence(event, &rehearsal.scene()?, rehearsal.occurrence(moment)?)
+    Context::of_occurrence(event, &rehearsal.context()?, rehearsal.occurrence(moment)?)
 }
 
 fn failed(hook: &YamlHook, error: &str) -> Answer {

@@ -28,7 +28,7 @@ pub(crate) fn call<'a>(tool: &'a str, args: &'a Value) -> CallView<'a> {
 
 async fn before_tool(rig: &Rig, args: &Value) -> ToolVerdict {
     let hook = rig.hook();
-    hook.before_tool(&rig.scene(), call("Bash", args)).await.unwrap().verdict
+    hook.before_tool(&rig.context(), call("Bash", args)).await.unwrap().verdict
 }
 
 #[tokio::test]
@@ -68,7 +68,7 @@ async fn command_gets_the_event_in_environment_and_input() {
     );
     let args = json!({"command": "ls"});
     let ToolVerdict::Block(text) = before_tool(&rig, &args).await else { panic!("not blocked") };
-    let cwd = rig.scene().cwd.display().to_string();
+    let cwd = rig.context().cwd.display().to_string();
     let told = json!({
         "event": "pre_tool_use", "session_id": "one", "cwd": cwd, "tool": "Bash",
         "tool_input": {"command": "ls"},
@@ -86,7 +86,7 @@ async fn a_script_reads_json_and_answers_with_json() {
     rig.write("config/check.py", script);
     let args = json!({"command": "ls"});
     let call = call("Bash", &args);
-    let advice = rig.hook().before_tool(&rig.scene(), call).await.unwrap();
+    let advice = rig.hook().before_tool(&rig.context(), call).await.unwrap();
     let rewritten = json!({"command": "ls", "timeout": 30});
     assert_eq!(advice.verdict, ToolVerdict::Rewrite(rewritten));
     assert_eq!(advice.inject.as_deref(), Some("careful with Bash"));
@@ -121,12 +121,12 @@ async fn prompt_can_be_replaced_blocked_and_dropped() {
     {
         let verdict = async |value: Value| {
             let rig = answering(event, &value);
-            let (hook, scene) = (rig.hook(), rig.scene());
+            let (hook, context) = (rig.hook(), rig.context());
             assert!(hook.wants(moment));
             let advice = if moment == Moment::BeforePrompt {
-                hook.before_prompt(&scene, "hi").await
+                hook.before_prompt(&context, "hi").await
             } else {
-                hook.before_message(&scene, "hi").await
+                hook.before_message(&context, "hi").await
             };
             advice.unwrap().verdict
         };
@@ -142,7 +142,7 @@ async fn prompt_can_be_replaced_blocked_and_dropped() {
 #[tokio::test]
 async fn replies_outputs_and_strategies_can_be_changed() {
     let rig = answering("post_message", &json!({"modified_response": "R"}));
-    let advice = rig.hook().after_reply(&rig.scene(), "p", "r").await.unwrap();
+    let advice = rig.hook().after_reply(&rig.context(), "p", "r").await.unwrap();
     assert_eq!(advice.verdict, TextVerdict::Replace("R".to_owned()));
 
     let rig = answering("pre_compact", &json!({"modified_strategy": "s", "summary": "so far"}));
@@ -151,7 +151,7 @@ async fn replies_outputs_and_strategies_can_be_changed() {
         messages: 9,
         cause: CompactCause::Length,
     };
-    let advice = rig.hook().before_compact(&rig.scene(), history).await.unwrap();
+    let advice = rig.hook().before_compact(&rig.context(), history).await.unwrap();
     let verdict = CompactVerdict {
         strategy: Some("s".into()),
         summary: Some("so far".into()),
@@ -164,7 +164,7 @@ async fn replies_outputs_and_strategies_can_be_changed() {
     let args = json!({});
     let call = call("Bash", &args);
     let result = ResultView { call, output: &output, duration: Duration::from_millis(5) };
-    let advice = rig.hook().after_tool(&rig.scene(), result).await.unwrap();
+    let advice = rig.hook().after_tool(&rig.context(), result).await.unwrap();
     assert_eq!(advice.verdict, TextVerdict::Replace(String::new()));
 }
 
@@ -179,7 +179,7 @@ async fn metrics_count_each_call_once() {
         for hook in rig.hooks() {
             let call = call("Bash", &args);
             let result = ResultView { call, output: &output, duration: Duration::ZERO };
-            hook.after_tool(&rig.scene(), result).await.unwrap();
+            hook.after_tool(&rig.context(), result).await.unwrap();
         }
     }
     for name in ["a", "b"] {
@@ -208,7 +208,7 @@ async fn system_prompt_additions_reach_later_hooks() {
     for round in 0..2 {
         let mut verdicts = Vec::new();
         for hook in rig.hooks() {
-            let advice = hook.before_request(&rig.scene(), "base").await.unwrap();
+            let advice = hook.before_request(&rig.context(), "base").await.unwrap();
             assert_eq!(advice.inject.is_some(), round == 0);
             verdicts.push(advice.verdict);
         }
@@ -234,9 +234,9 @@ async fn notifications_reach_only_hooks_of_their_event() {
          error: [{name: x, type: command, command: 'echo $BRYNHILD_ERROR_TYPE: $BRYNHILD_ERROR >> log'}]\n",
     );
     let failed = Notification::Failed { error: "broke".into(), kind: "ProviderError".into() };
-    for occasion in [Notification::SessionStarted, failed, Notification::SessionEnded] {
+    for notification in [Notification::SessionStarted, failed, Notification::SessionEnded] {
         for hook in rig.hooks().iter().filter(|hook| hook.wants(Moment::Notification)) {
-            hook.occasion(&rig.scene(), &occasion).await.unwrap();
+            hook.notify(&rig.context(), &notification).await.unwrap();
         }
     }
     assert_eq!(rig.read("project/log"), "start\nProviderError: broke\nend\n");
@@ -245,7 +245,7 @@ async fn notifications_reach_only_hooks_of_their_event() {
 #[tokio::test]
 async fn block_of_an_unblockable_event_is_reported() {
     let rig = Rig::with("session_start", "type: command\ncommand: echo no; exit 1");
-    rig.hook().occasion(&rig.scene(), &Notification::SessionStarted).await.unwrap();
+    rig.hook().notify(&rig.context(), &Notification::SessionStarted).await.unwrap();
     assert_eq!(
         rig.notices(),
         ["hook 'test' (global): tried to block session_start, which cannot be blocked: no"]
@@ -266,11 +266,11 @@ async fn prompt_hook_sends_the_filled_question() {
 async fn missing_verdict_fails_only_hooks_with_on_failure() {
     let rig = Rig::with("pre_message", "type: prompt\nprompt: 'Classify {{message}}'");
     rig.reply("question");
-    let verdict = rig.hook().before_message(&rig.scene(), "hi").await.unwrap().verdict;
+    let verdict = rig.hook().before_message(&rig.context(), "hi").await.unwrap().verdict;
     assert_eq!(verdict, WordsVerdict::Keep);
     let strict = Rig::with("pre_message", "type: prompt\nprompt: x\non_failure: block");
     strict.reply("question");
-    let error = strict.hook().before_message(&strict.scene(), "hi").await.unwrap_err();
+    let error = strict.hook().before_message(&strict.context(), "hi").await.unwrap_err();
     assert!(error.to_string().contains("holds no verdict: question"), "{error}");
     assert_eq!(strict.hook().on_failure(), OnFailure::Block);
 }

@@ -84,9 +84,9 @@ impl YamlHook {
     async fn answer_to(
         &self,
         mut context: Context,
-        scene: &HookContext,
+        hook_context: &HookContext,
     ) -> Result<Reply, HookError> {
-        let (ledger, session) = (&self.settings.ledger, scene.session.as_str());
+        let (ledger, session) = (&self.settings.ledger, hook_context.session.as_str());
         let event = context.event;
         if event == Event::PostToolUse {
             let tool = context.fields().get("tool").and_then(Value::as_str).unwrap_or_default();
@@ -281,18 +281,22 @@ impl Listener for YamlHook {
         self.definition.on_failure
     }
 
-    async fn hear(&self, scene: &HookContext, what: Occurrence<'_>) -> Result<Reply, HookError> {
-        let context = Context::of_occurrence(self.definition.event, scene, what);
+    async fn hear(
+        &self,
+        hook_context: &HookContext,
+        what: Occurrence<'_>,
+    ) -> Result<Reply, HookError> {
+        let context = Context::of_occurrence(self.definition.event, hook_context, what);
         let Some(context) = context else { return Ok(Reply::default()) };
         let Occurrence::SystemPrompt(base) = what else {
-            return self.answer_to(context, scene).await;
+            return self.answer_to(context, hook_context).await;
         };
-        let key = (scene.session.as_str().to_owned(), base.to_owned());
+        let key = (hook_context.session.as_str().to_owned(), base.to_owned());
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
         if let Some(system_prompt) = said {
             return Ok(Reply { system_prompt, ..Reply::default() });
         }
-        let reply = self.answer_to(context, scene).await?;
+        let reply = self.answer_to(context, hook_context).await?;
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         said.insert(key, reply.system_prompt.clone());
         Ok(reply)

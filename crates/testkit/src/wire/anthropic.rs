@@ -2,50 +2,50 @@
 
 use serde_json::{Value, json};
 
-use super::{HookContext, value_of};
+use super::{Exchange, value_of};
 
 const SIGNATURE: &str = "c2lnbmF0dXJl";
 
-pub(super) fn streamed(scene: &HookContext<'_>) -> Vec<u8> {
-    let reply = scene.reply;
+pub(super) fn streamed(exchange: &Exchange<'_>) -> Vec<u8> {
+    let reply = exchange.reply;
     let mut events = Events::default();
-    let mut message = message(scene, &json!([]), &Value::Null);
-    message["usage"] = usage(scene, 1);
+    let mut message = message(exchange, &json!([]), &Value::Null);
+    message["usage"] = usage(exchange, 1);
     events.send(&json!({"type": "message_start", "message": message}));
     events.send(&json!({"type": "ping"}));
     if !reply.thinking.is_empty() {
         let block = json!({"type": "thinking", "thinking": "", "signature": ""});
-        let pieces = scene.pieces(&reply.thinking);
+        let pieces = exchange.pieces(&reply.thinking);
         let thinking = pieces.map(|piece| json!({"type": "thinking_delta", "thinking": piece}));
         let signature = json!({"type": "signature_delta", "signature": SIGNATURE});
         events.block(&block, thinking.chain([signature]));
     }
     if !reply.text.is_empty() {
-        let pieces = scene.pieces(&reply.text);
+        let pieces = exchange.pieces(&reply.text);
         let text = pieces.map(|piece| json!({"type": "text_delta", "text": piece}));
         events.block(&json!({"type": "text", "text": ""}), text);
     }
     for (index, call) in reply.calls.iter().enumerate() {
         let block = json!({
-            "type": "tool_use", "id": scene.call_id(index, "toolu"), "name": call.name,
+            "type": "tool_use", "id": exchange.call_id(index, "toolu"), "name": call.name,
             "input": {}
         });
-        let pieces = scene.pieces(&call.arguments);
+        let pieces = exchange.pieces(&call.arguments);
         let input = pieces.map(|piece| json!({"type": "input_json_delta", "partial_json": piece}));
         events.block(&block, input);
     }
     let output = reply.usage.map_or(0, |usage| usage.output);
     events.send(&json!({
         "type": "message_delta",
-        "delta": {"stop_reason": stop_reason(scene), "stop_sequence": null},
+        "delta": {"stop_reason": stop_reason(exchange), "stop_sequence": null},
         "usage": {"output_tokens": output},
     }));
     events.send(&json!({"type": "message_stop"}));
     events.body
 }
 
-pub(super) fn whole(scene: &HookContext<'_>) -> Value {
-    let reply = scene.reply;
+pub(super) fn whole(exchange: &Exchange<'_>) -> Value {
+    let reply = exchange.reply;
     let mut content = Vec::new();
     if !reply.thinking.is_empty() {
         content.push(json!({
@@ -57,12 +57,12 @@ pub(super) fn whole(scene: &HookContext<'_>) -> Value {
     }
     for (index, call) in reply.calls.iter().enumerate() {
         content.push(json!({
-            "type": "tool_use", "id": scene.call_id(index, "toolu"), "name": call.name,
+            "type": "tool_use", "id": exchange.call_id(index, "toolu"), "name": call.name,
             "input": value_of(&call.arguments)
         }));
     }
-    let mut message = message(scene, &json!(content), &json!(stop_reason(scene)));
-    message["usage"] = usage(scene, reply.usage.map_or(0, |usage| usage.output));
+    let mut message = message(exchange, &json!(content), &json!(stop_reason(exchange)));
+    message["usage"] = usage(exchange, reply.usage.map_or(0, |usage| usage.output));
     message
 }
 
@@ -90,25 +90,25 @@ impl Events {
     }
 }
 
-fn message(scene: &HookContext<'_>, content: &Value, stop_reason: &Value) -> Value {
+fn message(exchange: &Exchange<'_>, content: &Value, stop_reason: &Value) -> Value {
     json!({
-        "id": format!("msg_{}", scene.number), "type": "message", "role": "assistant",
-        "model": scene.model, "content": content, "stop_reason": stop_reason,
+        "id": format!("msg_{}", exchange.number), "type": "message", "role": "assistant",
+        "model": exchange.model, "content": content, "stop_reason": stop_reason,
         "stop_sequence": null,
     })
 }
 
-fn stop_reason(scene: &HookContext<'_>) -> &'static str {
-    match scene.reply.stop {
+fn stop_reason(exchange: &Exchange<'_>) -> &'static str {
+    match exchange.reply.stop {
         Some(reason) => reason,
-        None if scene.reply.calls.is_empty() => "end_turn",
+        None if exchange.reply.calls.is_empty() => "end_turn",
         None => "tool_use",
     }
 }
 
 /// This format counts cached tokens apart from the others.
-fn usage(scene: &HookContext<'_>, output: u64) -> Value {
-    let usage = scene.reply.usage.unwrap_or_default();
+fn usage(exchange: &Exchange<'_>, output: u64) -> Value {
+    let usage = exchange.reply.usage.unwrap_or_default();
     let cached = usage.cached.unwrap_or(0);
     json!({
         "input_tokens": usage.input.saturating_sub(cached), "cache_read_input_tokens": cached,

@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::{HookContext, value_of};
+use super::{Exchange, value_of};
 
-pub(super) fn streamed(scene: &HookContext<'_>) -> Vec<u8> {
+pub(super) fn streamed(exchange: &Exchange<'_>) -> Vec<u8> {
     let mut body = Vec::new();
     let mut send = |event: &Value| {
         body.extend_from_slice(format!("data: {event}\r\n\r\n").as_bytes());
     };
-    let reply = scene.reply;
-    let thoughts = scene.pieces(&reply.thinking).map(|it| json!({"text": it, "thought": true}));
-    let words = scene.pieces(&reply.text).map(|it| json!({"text": it}));
+    let reply = exchange.reply;
+    let thoughts = exchange.pieces(&reply.thinking).map(|it| json!({"text": it, "thought": true}));
+    let words = exchange.pieces(&reply.text).map(|it| json!({"text": it}));
     for part in thoughts.chain(words) {
         send(&candidate(&json!([part])));
     }

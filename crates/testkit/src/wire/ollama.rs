@@ -2,48 +2,48 @@
 
 use serde_json::{Value, json};
 
-use super::{HookContext, value_of};
+use super::{Exchange, value_of};
 
-pub(super) fn streamed(scene: &HookContext<'_>) -> Vec<u8> {
+pub(super) fn streamed(exchange: &Exchange<'_>) -> Vec<u8> {
     let mut body = Vec::new();
     let mut send = |object: &Value| body.extend_from_slice(format!("{object}\n").as_bytes());
-    for piece in scene.pieces(&scene.reply.thinking) {
+    for piece in exchange.pieces(&exchange.reply.thinking) {
         let message = json!({"role": "assistant", "content": "", "thinking": piece});
-        send(&object(scene, &message));
+        send(&object(exchange, &message));
     }
-    for piece in scene.pieces(&scene.reply.text) {
-        send(&object(scene, &json!({"role": "assistant", "content": piece})));
+    for piece in exchange.pieces(&exchange.reply.text) {
+        send(&object(exchange, &json!({"role": "assistant", "content": piece})));
     }
-    if !scene.reply.calls.is_empty() {
-        let message = json!({"role": "assistant", "content": "", "tool_calls": calls(scene)});
-        send(&object(scene, &message));
+    if !exchange.reply.calls.is_empty() {
+        let message = json!({"role": "assistant", "content": "", "tool_calls": calls(exchange)});
+        send(&object(exchange, &message));
     }
-    let last = object(scene, &json!({"role": "assistant", "content": ""}));
-    send(&done(scene, last));
+    let last = object(exchange, &json!({"role": "assistant", "content": ""}));
+    send(&done(exchange, last));
     body
 }
 
-pub(super) fn whole(scene: &HookContext<'_>) -> Value {
-    let reply = scene.reply;
+pub(super) fn whole(exchange: &Exchange<'_>) -> Value {
+    let reply = exchange.reply;
     let mut message = json!({"role": "assistant", "content": reply.text});
     if !reply.thinking.is_empty() {
         message["thinking"] = json!(reply.thinking);
     }
     if !reply.calls.is_empty() {
-        message["tool_calls"] = calls(scene);
+        message["tool_calls"] = calls(exchange);
     }
-    done(scene, object(scene, &message))
+    done(exchange, object(exchange, &message))
 }
 
-fn object(scene: &HookContext<'_>, message: &Value) -> Value {
+fn object(exchange: &Exchange<'_>, message: &Value) -> Value {
     json!({
-        "model": scene.model, "created_at": "2026-01-01T00:00:00Z", "message": message,
+        "model": exchange.model, "created_at": "2026-01-01T00:00:00Z", "message": message,
         "done": false,
     })
 }
 
-fn calls(scene: &HookContext<'_>) -> Value {
-    let calls = scene.reply.calls.iter();
+fn calls(exchange: &Exchange<'_>) -> Value {
+    let calls = exchange.reply.calls.iter();
     calls
         .map(|call| {
             let arguments = value_of(&call.arguments);
@@ -52,10 +52,10 @@ fn calls(scene: &HookContext<'_>) -> Value {
         .collect()
 }
 
-fn done(scene: &HookContext<'_>, mut object: Value) -> Value {
+fn done(exchange: &Exchange<'_>, mut object: Value) -> Value {
     object["done"] = json!(true);
-    object["done_reason"] = json!(scene.reply.stop.unwrap_or("stop"));
-    if let Some(usage) = scene.reply.usage {
+    object["done_reason"] = json!(exchange.reply.stop.unwrap_or("stop"));
+    if let Some(usage) = exchange.reply.usage {
         object["prompt_eval_count"] = json!(usage.input);
         object["eval_count"] = json!(usage.output);
     }

@@ -2,38 +2,38 @@
 
 use serde_json::{Value, json};
 
-use super::HookContext;
+use super::Exchange;
 
-pub(super) fn streamed(scene: &HookContext<'_>) -> Vec<u8> {
+pub(super) fn streamed(exchange: &Exchange<'_>) -> Vec<u8> {
     let mut body = Vec::new();
     let mut send = |event: &Value| {
         body.extend_from_slice(format!("data: {event}\n\n").as_bytes());
     };
     let delta = |delta: Value, finish: Option<&str>| {
         let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
-        chunk(scene, &json!([choice]))
+        chunk(exchange, &json!([choice]))
     };
     send(&delta(json!({"role": "assistant", "content": ""}), None));
-    for piece in scene.pieces(&scene.reply.thinking) {
+    for piece in exchange.pieces(&exchange.reply.thinking) {
         send(&delta(json!({"reasoning": piece}), None));
     }
-    for piece in scene.pieces(&scene.reply.text) {
+    for piece in exchange.pieces(&exchange.reply.text) {
         send(&delta(json!({"content": piece}), None));
     }
-    for (index, call) in scene.reply.calls.iter().enumerate() {
+    for (index, call) in exchange.reply.calls.iter().enumerate() {
         let start = json!({
-            "index": index, "id": scene.call_id(index, "call"), "type": "function",
+            "index": index, "id": exchange.call_id(index, "call"), "type": "function",
             "function": {"name": call.name, "arguments": ""}
         });
         send(&delta(json!({"tool_calls": [start]}), None));
-        for piece in scene.pieces(&call.arguments) {
+        for piece in exchange.pieces(&call.arguments) {
             let more = json!({"index": index, "function": {"arguments": piece}});
             send(&delta(json!({"tool_calls": [more]}), None));
         }
     }
-    send(&delta(json!({}), Some(finish_reason(scene))));
-    if let Some(usage) = usage(scene) {
-        let mut last = chunk(scene, &json!([]));
+    send(&delta(json!({}), Some(finish_reason(exchange))));
+    if let Some(usage) = usage(exchange) {
+        let mut last = chunk(exchange, &json!([]));
         last["usage"] = usage;
         send(&last);
     }
@@ -41,8 +41,8 @@ pub(super) fn streamed(scene: &HookContext<'_>) -> Vec<u8> {
     body
 }
 
-pub(super) fn whole(scene: &HookContext<'_>) -> Value {
-    let reply = scene.reply;
+pub(super) fn whole(exchange: &Exchange<'_>) -> Value {
+    let reply = exchange.reply;
     let mut message = json!({"role": "assistant", "content": reply.text});
     if !reply.thinking.is_empty() {
         message["reasoning"] = json!(reply.thinking);
@@ -50,7 +50,7 @@ pub(super) fn whole(scene: &HookContext<'_>) -> Value {
     if !reply.calls.is_empty() {
         let calls = reply.calls.iter().enumerate().map(|(index, call)| {
             json!({
-                "id": scene.call_id(index, "call"), "type": "function",
+                "id": exchange.call_id(index, "call"), "type": "function",
                 "function": {"name": call.name, "arguments": call.arguments}
             })
         });
@@ -60,33 +60,33 @@ pub(super) fn whole(scene: &HookContext<'_>) -> Value {
         }
     }
     let mut body = json!({
-        "id": format!("chatcmpl-{}", scene.number), "object": "chat.completion", "created": 0,
-        "model": scene.model,
-        "choices": [{"index": 0, "message": message, "finish_reason": finish_reason(scene)}],
+        "id": format!("chatcmpl-{}", exchange.number), "object": "chat.completion", "created": 0,
+        "model": exchange.model,
+        "choices": [{"index": 0, "message": message, "finish_reason": finish_reason(exchange)}],
     });
-    if let Some(usage) = usage(scene) {
+    if let Some(usage) = usage(exchange) {
         body["usage"] = usage;
     }
     body
 }
 
-fn chunk(scene: &HookContext<'_>, choices: &Value) -> Value {
+fn chunk(exchange: &Exchange<'_>, choices: &Value) -> Value {
     json!({
-        "id": format!("chatcmpl-{}", scene.number), "object": "chat.completion.chunk",
-        "created": 0, "model": scene.model, "choices": choices,
+        "id": format!("chatcmpl-{}", exchange.number), "object": "chat.completion.chunk",
+        "created": 0, "model": exchange.model, "choices": choices,
     })
 }
 
-fn finish_reason(scene: &HookContext<'_>) -> &'static str {
-    match scene.reply.stop {
+fn finish_reason(exchange: &Exchange<'_>) -> &'static str {
+    match exchange.reply.stop {
         Some(reason) => reason,
-        None if scene.reply.calls.is_empty() => "stop",
+        None if exchange.reply.calls.is_empty() => "stop",
         None => "tool_calls",
     }
 }
 
-fn usage(scene: &HookContext<'_>) -> Option<Value> {
-    let usage = scene.reply.usage?;
+fn usage(exchange: &Exchange<'_>) -> Option<Value> {
+    let usage = exchange.reply.usage?;
     let mut object = json!({
         "prompt_tokens": usage.input, "completion_tokens": usage.output,
         "total_tokens": usage.input + usage.output,

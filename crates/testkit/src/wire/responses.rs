@@ -2,21 +2,21 @@
 
 use serde_json::{Value, json};
 
-use super::HookContext;
+use super::Exchange;
 
-pub(super) fn streamed(scene: &HookContext<'_>) -> Vec<u8> {
+pub(super) fn streamed(exchange: &Exchange<'_>) -> Vec<u8> {
     let mut body = Vec::new();
     let mut send = |event: &Value| {
         let kind = event["type"].as_str().unwrap_or_default();
         body.extend_from_slice(format!("event: {kind}\ndata: {event}\n\n").as_bytes());
     };
-    let response = whole(scene);
+    let response = whole(exchange);
     let delta = |kind: &str, piece: &str| json!({"type": kind, "delta": piece});
     send(&json!({"type": "response.created", "response": {"id": response["id"]}}));
-    for piece in scene.pieces(&scene.reply.thinking) {
+    for piece in exchange.pieces(&exchange.reply.thinking) {
         send(&delta("response.reasoning_summary_text.delta", piece));
     }
-    for piece in scene.pieces(&scene.reply.text) {
+    for piece in exchange.pieces(&exchange.reply.text) {
         send(&delta("response.output_text.delta", piece));
     }
     for item in response["output"].as_array().into_iter().flatten() {
@@ -27,12 +27,12 @@ pub(super) fn streamed(scene: &HookContext<'_>) -> Vec<u8> {
     body
 }
 
-pub(super) fn whole(scene: &HookContext<'_>) -> Value {
-    let reply = scene.reply;
+pub(super) fn whole(exchange: &Exchange<'_>) -> Value {
+    let reply = exchange.reply;
     let mut output = Vec::new();
     if !reply.thinking.is_empty() {
         output.push(json!({
-            "type": "reasoning", "id": format!("rs_{}", scene.number), "encrypted_content": "c2VjcmV0",
+            "type": "reasoning", "id": format!("rs_{}", exchange.number), "encrypted_content": "c2VjcmV0",
             "summary": [{"type": "summary_text", "text": reply.thinking}],
         }));
     }
@@ -42,13 +42,13 @@ pub(super) fn whole(scene: &HookContext<'_>) -> Value {
     }
     for (index, call) in reply.calls.iter().enumerate() {
         output.push(json!({
-            "type": "function_call", "call_id": scene.call_id(index, "call"), "name": call.name,
+            "type": "function_call", "call_id": exchange.call_id(index, "call"), "name": call.name,
             "arguments": call.arguments,
         }));
     }
     let usage = reply
         .usage
         .map(|usage| json!({"input_tokens": usage.input, "output_tokens": usage.output}));
-    let id = format!("resp_{}", scene.number);
+    let id = format!("resp_{}", exchange.number);
     json!({"id": id, "status": "completed", "output": output, "usage": usage})
 }

@@ -30,7 +30,7 @@ pub(super) struct Capture {
     spill: Spill,
     progress: mpsc::Sender<String>,
     line: Vec<u8>,
-    veil: Option<Box<dyn Redactor>>,
+    redactor: Option<Box<dyn Redactor>>,
 }
 
 impl Capture {
@@ -46,7 +46,7 @@ impl Capture {
             spill: Spill::Unused(context.spill.join(format!("bash-{id}-{name}"))),
             progress: context.progress.clone(),
             line: Vec::new(),
-            veil: context.veils.as_ref().map(|veils| veils()),
+            redactor: context.redactors.as_ref().map(|redactors| redactors()),
         }
     }
 
@@ -146,14 +146,14 @@ impl Sink for Capture {
         let length = read.unwrap_or(0);
         if length == 0 {
             self.open = false;
-            if let Some(last) = self.veil.as_mut().map(|veil| veil.finish()) {
+            if let Some(last) = self.redactor.as_mut().map(|redactor| redactor.finish()) {
                 self.add(&last).await;
             }
             self.send_line();
             return;
         }
         let bytes = &buffer[..length];
-        match self.veil.as_mut().map(|veil| veil.push(bytes)) {
+        match self.redactor.as_mut().map(|redactor| redactor.push(bytes)) {
             Some(bytes) => self.add(&bytes).await,
             None => self.add(bytes).await,
         }

@@ -122,7 +122,7 @@ impl Project {
             spill: self.spill(),
             view: contract::action::View::default(),
             actions: Vec::new(),
-            veils: None,
+            redactors: None,
         };
         (context, lines)
     }

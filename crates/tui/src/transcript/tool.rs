@@ -162,7 +162,7 @@ impl Tool {
             Answer::Deny { reason: Some(reason) } => format!("You denied it: {}", one_line(reason)),
             Answer::Deny { reason: None } => "You denied it".to_owned(),
             Answer::Cancel => "You stopped the turn".to_owned(),
-            Answer::Nobody => "There was no terminal to ask".to_owned(),
+            Answer::Unavailable => "There was no terminal to ask".to_owned(),
         };
         let rules = if rules.is_empty() {
             String::new()

@@ -104,7 +104,7 @@ impl Hook for AnswerCheck {
         }
     }
 
-    async fn occasion(
+    async fn notify(
         &self,
         _: &HookContext,
         what: &Notification,

@@ -115,7 +115,7 @@ impl ServingHost {
         let cwd = self.aside.settings.cwd.clone();
         Listeners {
             hooks: offer.hooks.clone(),
-            scene: HookContext { session: session.clone(), cwd, within: None },
+            context: HookContext { session: session.clone(), cwd, within: None },
             log: Arc::new(Unsaved),
         }
     }

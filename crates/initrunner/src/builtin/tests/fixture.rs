@@ -123,7 +123,7 @@ pub(crate) async fn ran(tool: &Arc<dyn Tool>, args: Value) -> Result<ToolOutput,
         spill: "/nowhere".into(),
         view: contract::action::View::default(),
         actions: Vec::new(),
-        veils: None,
+        redactors: None,
     };
     let name = tool.spec().name.clone();
     let call = ToolCall { id: CallId("1".to_owned()), name, args, opaque: None };

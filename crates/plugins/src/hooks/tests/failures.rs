@@ -13,7 +13,7 @@ async fn failure(script: &str) -> String {
     let call = call("Bash", &args);
     let hook = rig.hook();
     assert_eq!(hook.on_failure(), OnFailure::Ask);
-    hook.before_tool(&rig.scene(), call).await.unwrap_err().to_string()
+    hook.before_tool(&rig.context(), call).await.unwrap_err().to_string()
 }
 
 #[tokio::test]
@@ -36,7 +36,7 @@ async fn missing_script_is_reported_with_its_path() {
     let rig = Rig::with("pre_tool_use", "type: script\nscript: gone.py");
     let args = json!({});
     let call = call("Bash", &args);
-    let error = rig.hook().before_tool(&rig.scene(), call).await.unwrap_err().to_string();
+    let error = rig.hook().before_tool(&rig.context(), call).await.unwrap_err().to_string();
     let places = [rig.path("config/gone.py"), rig.path("project/gone.py")];
     for place in places {
         assert!(error.contains(&place.display().to_string()), "{error}");
@@ -49,7 +49,7 @@ async fn unknown_action_continues_with_a_notice() {
     rig.write("config/s.py", "print('{\"action\": \"explode\"}')");
     let args = json!({});
     let call = call("Bash", &args);
-    let advice = rig.hook().before_tool(&rig.scene(), call).await.unwrap();
+    let advice = rig.hook().before_tool(&rig.context(), call).await.unwrap();
     assert_eq!(advice.verdict, ToolVerdict::Proceed);
     assert!(rig.notices()[0].contains("the action `explode` is unknown"));
 }
@@ -60,7 +60,7 @@ async fn unknown_action_of_a_required_guard_fails() {
     rig.write("config/s.py", "print('{\"action\": \"Block\"}')");
     let args = json!({});
     let call = call("Bash", &args);
-    let error = rig.hook().before_tool(&rig.scene(), call).await.unwrap_err().to_string();
+    let error = rig.hook().before_tool(&rig.context(), call).await.unwrap_err().to_string();
     assert!(error.contains("the action `Block` is not known"), "{error}");
     assert!(rig.notices().is_empty());
 }
@@ -81,7 +81,7 @@ async fn late_hook_is_killed_with_its_children() {
         let ended = tokio::task::spawn_blocking(move || std::fs::read(alive).unwrap());
         let args = json!({});
         let call = call("Bash", &args);
-        let verdict = rig.hook().before_tool(&rig.scene(), call).await.unwrap().verdict;
+        let verdict = rig.hook().before_tool(&rig.context(), call).await.unwrap().verdict;
         let text = "Hook 'test' timed out after 0.5s";
         if blocks {
             assert_eq!(verdict, ToolVerdict::Block(text.to_owned()));
@@ -99,7 +99,7 @@ async fn flood_of_hook_output_is_bounded() {
     let rig = Rig::with("pre_tool_use", entry);
     let args = json!({});
     let call = call("Bash", &args);
-    let verdict = rig.hook().before_tool(&rig.scene(), call).await.unwrap().verdict;
+    let verdict = rig.hook().before_tool(&rig.context(), call).await.unwrap().verdict;
     assert_eq!(verdict, ToolVerdict::Block("first".to_owned()));
 }
 
@@ -108,7 +108,7 @@ async fn hook_that_ignores_its_input_does_not_block() {
     let rig = Rig::with("pre_tool_use", "type: command\ncommand: exit 2");
     let args = json!({"content": "x".repeat(5_000_000)});
     let call = call("Write", &args);
-    let verdict = rig.hook().before_tool(&rig.scene(), call).await.unwrap().verdict;
+    let verdict = rig.hook().before_tool(&rig.context(), call).await.unwrap().verdict;
     assert!(matches!(verdict, ToolVerdict::Answer(_)));
 }
 
@@ -117,6 +117,6 @@ async fn background_process_does_not_delay_the_hook() {
     let rig = Rig::with("pre_tool_use", "type: command\ncommand: sleep 600 & exit 0");
     let args = json!({});
     let call = call("Bash", &args);
-    let verdict = rig.hook().before_tool(&rig.scene(), call).await.unwrap().verdict;
+    let verdict = rig.hook().before_tool(&rig.context(), call).await.unwrap().verdict;
     assert_eq!(verdict, ToolVerdict::Proceed);
 }

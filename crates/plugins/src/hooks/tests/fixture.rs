@@ -98,7 +98,7 @@ impl Rig {
     }
 
     /// The workspace.
-    pub(super) fn scene(&self) -> HookContext {
+    pub(super) fn context(&self) -> HookContext {
         HookContext {
             session: SessionId::parse("one").unwrap(),
             cwd: self.path("project"),

@@ -113,7 +113,7 @@ fn missing_declared_file_is_reported() {
 async fn ask(rig: &Rig) {
     let args = json!({});
     for hook in rig.hooks() {
-        hook.before_tool(&rig.scene(), call("Bash", &args)).await.unwrap();
+        hook.before_tool(&rig.context(), call("Bash", &args)).await.unwrap();
     }
 }
 

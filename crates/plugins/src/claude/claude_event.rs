@@ -12,9 +12,9 @@ use super::input;
 use crate::hooks::moment::Occurrence;
 
 #[derive(Clone)]
-pub(crate) struct Happening<'a> {
+pub(crate) struct ClaudeEvent<'a> {
     pub(crate) event: Event,
-    pub(crate) scene: &'a HookContext,
+    pub(crate) context: &'a HookContext,
     pub(crate) names: Vec<String>,
     pub(crate) input: Map<String, Value>,
 }
@@ -26,47 +26,47 @@ fn fields(value: Value) -> Map<String, Value> {
     }
 }
 
-fn agent(scene: &HookContext) -> &str {
-    scene.within.as_ref().map_or("", |within| within.agent.as_str())
+fn agent(context: &HookContext) -> &str {
+    context.within.as_ref().map_or("", |within| within.agent.as_str())
 }
 
-fn made(call: &ToolCall, scene: &HookContext) -> Map<String, Value> {
-    input::of_call(&call.id, &call.name, &call.args, &scene.cwd)
+fn made(call: &ToolCall, context: &HookContext) -> Map<String, Value> {
+    input::of_call(&call.id, &call.name, &call.args, &context.cwd)
 }
 
 impl Handlers {
-    pub(crate) fn happenings<'a>(
+    pub(crate) fn claude_events<'a>(
         &self,
-        scene: &'a HookContext,
+        context: &'a HookContext,
         what: Occurrence<'_>,
-    ) -> Vec<Happening<'a>> {
+    ) -> Vec<ClaudeEvent<'a>> {
         let one = |event, names: &[&str], input: Map<String, Value>| {
             let names = names.iter().map(|name| (*name).to_owned()).collect();
-            Happening { event, scene, names, input }
+            ClaudeEvent { event, context, names, input }
         };
         match what {
             Occurrence::Notification(what) => {
-                let told = self.told(scene, what).into_iter();
+                let told = self.told(context, what).into_iter();
                 told.map(|(event, name, extra)| one(event, &[name], fields(extra))).collect()
             }
             // The words that an agent is given are no user's.
-            Occurrence::Prompt(_) if scene.within.is_some() => Vec::new(),
+            Occurrence::Prompt(_) if context.within.is_some() => Vec::new(),
             Occurrence::Prompt(text) => {
                 let submitted = fields(json!({"prompt": text}));
-                let mut all: Vec<_> = self.expansion(scene, text).into_iter().collect();
+                let mut all: Vec<_> = self.expansion(context, text).into_iter().collect();
                 all.push(one(Event::UserPromptSubmit, &[], submitted));
                 all
             }
             Occurrence::Call(call) => {
                 let names = input::tool_names(call.tool);
-                let input = input::of_call(call.id, call.tool, call.args, &scene.cwd);
+                let input = input::of_call(call.id, call.tool, call.args, &context.cwd);
                 let events = [Event::PreToolUse, Event::PermissionRequest];
                 events.map(|event| one(event, &names, input.clone())).into()
             }
             Occurrence::CallResult(result) => {
                 let is_success = result.output.success;
                 let event = if is_success { Event::PostToolUse } else { Event::PostToolUseFailure };
-                let input = input::of_result(result, &scene.cwd);
+                let input = input::of_result(result, &context.cwd);
                 vec![one(event, &input::tool_names(result.call.tool), input)]
             }
             Occurrence::Compaction(history) => {
@@ -84,8 +84,8 @@ impl Handlers {
                     "stop_hook_active": ending.is_held,
                     "last_assistant_message": ending.reply,
                 }));
-                if scene.within.is_some() {
-                    return vec![one(Event::SubagentStop, &[agent(scene)], input)];
+                if context.within.is_some() {
+                    return vec![one(Event::SubagentStop, &[agent(context)], input)];
                 }
                 input.extend(fields(json!({"background_tasks": [], "session_crons": []})));
                 vec![one(Event::Stop, &[], input)]
@@ -97,10 +97,10 @@ impl Handlers {
         }
     }
 
-    fn expansion<'a>(&self, scene: &'a HookContext, prompt: &str) -> Option<Happening<'a>> {
+    fn expansion<'a>(&self, context: &'a HookContext, prompt: &str) -> Option<ClaudeEvent<'a>> {
         let expansions = &self.shared.settings.expansions;
         let Expanded { name, args, source, .. } =
-            expansions.behind(prompt, scene.session.as_str())?;
+            expansions.behind(prompt, context.session.as_str())?;
         let line = format!("/{name} {args}");
         let input = fields(json!({
             "expansion_type": "slash_command",
@@ -109,12 +109,12 @@ impl Handlers {
             "command_source": source,
             "prompt": line.trim_end(),
         }));
-        Some(Happening { event: Event::UserPromptExpansion, scene, names: vec![name], input })
+        Some(ClaudeEvent { event: Event::UserPromptExpansion, context, names: vec![name], input })
     }
 
     fn told<'a>(
         &self,
-        scene: &'a HookContext,
+        context: &'a HookContext,
         what: &'a Notification,
     ) -> Vec<(Event, &'a str, Value)> {
         let began = |source: &'static str| (Event::SessionStart, source, json!({"source": source}));
@@ -127,7 +127,7 @@ impl Handlers {
                 vec![(Event::SessionEnd, "clear", json!({"reason": "clear"}))]
             }
             Notification::Cleared => vec![began("clear")],
-            Notification::AgentStarted => vec![(Event::SubagentStart, agent(scene), json!({}))],
+            Notification::AgentStarted => vec![(Event::SubagentStart, agent(context), json!({}))],
             Notification::Failed { error, kind } => {
                 let extra = json!({"error": kind, "error_details": error});
                 vec![(Event::StopFailure, kind.as_str(), extra)]
@@ -142,13 +142,13 @@ impl Handlers {
             Notification::CallRefused { call, outcome, why }
                 if *outcome != CallOutcome::Invalid =>
             {
-                let mut extra = made(call, scene);
+                let mut extra = made(call, context);
                 extra.insert("reason".to_owned(), why.as_str().into());
                 vec![(Event::PermissionDenied, input::tool_name(&call.name), extra.into())]
             }
             Notification::BatchEnded { calls, results } => {
                 let call = |(call, result): (&ToolCall, &String)| {
-                    let mut made = made(call, scene);
+                    let mut made = made(call, context);
                     made.insert("tool_response".to_owned(), result.as_str().into());
                     Value::Object(made)
                 };
