@@ -11,7 +11,7 @@ pub use call_guard::CallGuard;
 pub use report::report;
 pub use scoped::{ORIGIN, Scoping};
 pub use task::{DelegatedWork, Described, NAME, Task};
-pub use tool_filter::{Narrowed, Selection, narrowed, slips};
+pub use tool_filter::{Narrowed, Selection, narrowed, unknown_exclusions};
 
 /// The agent that is used if none is named.
 pub const PLAIN: &str = "general-purpose";

@@ -61,7 +61,11 @@ pub fn narrowed(at_hand: &[Arc<dyn Tool>], file: Selection<'_>, scoping: &Scopin
 
 /// Warnings about names to withhold that no tool has: they withhold nothing.
 /// `built_in` are the names of tools that may not be at hand.
-pub fn slips(at_hand: &[Arc<dyn Tool>], file: Selection<'_>, built_in: &[&str]) -> Vec<String> {
+pub fn unknown_exclusions(
+    at_hand: &[Arc<dyn Tool>],
+    file: Selection<'_>,
+    built_in: &[&str],
+) -> Vec<String> {
     let own = built_in.iter().copied().filter(|name| !name.starts_with('_'));
     let known = at_hand.iter().map(|it| it.spec().name.clone());
     let known: Vec<String> = known.chain(own.map(str::to_owned)).collect();

@@ -75,7 +75,7 @@ pub(crate) fn with_agent(
     let place =
         Workplace::new(assembly, assembly.place(), (answering, knowledge), &AgentList::default());
     let persona = place.persona(file, tools, answering.map(AsRef::as_ref));
-    for remark in persona.slips.iter().chain(&persona.remarks) {
+    for remark in persona.unknown_exclusions.iter().chain(&persona.remarks) {
         output::warning(&format!("{}: {remark}", file.path.display()));
     }
     persona

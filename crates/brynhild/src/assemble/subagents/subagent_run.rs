@@ -23,7 +23,9 @@ use plugins::claude::AgentFile;
 use policy::rules::{Scope, parse};
 use python_host::Host;
 use serde_json::json;
-use subagents::{FAMILIAR, NAME, Narrowed, ORIGIN, Scoping, Selection, narrowed, report, slips};
+use subagents::{
+    FAMILIAR, NAME, Narrowed, ORIGIN, Scoping, Selection, narrowed, report, unknown_exclusions,
+};
 use tools::tool_search::{self, FoundTools};
 
 use super::agent_list::{Agent, AgentList, Kind};
@@ -66,7 +68,7 @@ pub(crate) struct Persona {
     /// Warnings about tools, skills and models that the file names and that do not exist.
     pub(crate) remarks: Vec<String>,
     /// Warnings about names in `disallowedTools` that match no tool.
-    pub(crate) slips: Vec<String>,
+    pub(crate) unknown_exclusions: Vec<String>,
 }
 
 pub(crate) fn tighten(settings: &mut Settings, file: &AgentFile) {
@@ -180,7 +182,7 @@ impl Workplace {
         let model = file.model.as_ref().and_then(|name| self.models.get(name));
         let answering = model.map(|model| &model.answering).or(self.answering.as_deref());
         let at_hand = (self.at_hand(parent), parent.registry().hidden());
-        let Persona { tools, is_hidden, guard, system, mut remarks, slips } =
+        let Persona { tools, is_hidden, guard, system, mut remarks, unknown_exclusions } =
             self.persona(file, at_hand, answering);
         let hooks = guard.into_iter().collect();
         if let (Some(name), None) = (&file.model, model) {
@@ -194,8 +196,9 @@ impl Workplace {
         settings.system = system;
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = told.insert(file.path.clone());
-        let slips = slips.into_iter().filter(|_| is_new).map(|text| (Level::Warning, text));
-        let notices = slips.chain(remarks.into_iter().map(|text| (Level::Info, text)));
+        let unknown_exclusions =
+            unknown_exclusions.into_iter().filter(|_| is_new).map(|text| (Level::Warning, text));
+        let notices = unknown_exclusions.chain(remarks.into_iter().map(|text| (Level::Info, text)));
         let notice = |(level, text)| EventKind::Notice { level, text, hint: None, topic: None };
         let notices = notices.map(notice).collect();
         let (agent, provider) = (file.qualified(), None);
@@ -228,8 +231,8 @@ impl Workplace {
             remarks.push(format!("its file names skills that are not here: {names}"));
         }
         let system = self.system((&tools, is_hidden.as_ref()), &instructions, answering);
-        let slips = slips(&at_hand, selected, TOOLS);
-        Persona { tools, guard, is_hidden, system, remarks, slips }
+        let unknown_exclusions = unknown_exclusions(&at_hand, selected, TOOLS);
+        Persona { tools, guard, is_hidden, system, remarks, unknown_exclusions }
     }
 
     /// Runs the task of a role to its end, and stops the role's services.
