@@ -26,7 +26,7 @@ pub trait Host {
     async fn edit(&self, text: &str) -> Result<String, String>;
 
     /// Sees every event before it is shown.
-    fn witness(&self, event: &Arc<Event>);
+    fn observe(&self, event: &Arc<Event>);
 
     /// Waits until a part of the program wants to ask the user something.
     async fn inquiry(&self) -> Inquiry;

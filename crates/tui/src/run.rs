@@ -71,7 +71,7 @@ pub async fn run(
             effects.extend(app.update(message));
         }
         for event in batch.drain(..) {
-            host.witness(&event);
+            host.observe(&event);
             effects.extend(app.update(Message::Event(event)));
         }
         // Where events come without a pause, time passes all the same.

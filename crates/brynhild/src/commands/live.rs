@@ -134,7 +134,7 @@ impl Live {
 impl Talk {
     pub(super) async fn next(&mut self) -> Option<Arc<Event>> {
         let event = self.conversation.events.recv().await?;
-        self.requests.witness(&event);
+        self.requests.observe(&event);
         if let Some(log) = &self.log {
             log.record(&event);
         }

@@ -99,7 +99,7 @@ impl Host for StartupHost {
         editor::edit(&self.assembly, text).await.map_err(|problem| problem.message())
     }
 
-    fn witness(&self, _: &Arc<Event>) {}
+    fn observe(&self, _: &Arc<Event>) {}
 
     async fn inquiry(&self) -> Inquiry {
         std::future::pending().await
@@ -188,8 +188,8 @@ impl Host for ConversationHost<'_> {
         editor::edit(&self.requests.assembly, text).await.map_err(|problem| problem.message())
     }
 
-    fn witness(&self, event: &Arc<Event>) {
-        self.requests.witness(event);
+    fn observe(&self, event: &Arc<Event>) {
+        self.requests.observe(event);
         self.record(event);
     }
 
@@ -214,7 +214,7 @@ impl Requests {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn witness(&self, event: &Event) {
+    pub(crate) fn observe(&self, event: &Event) {
         let mut state = self.state();
         match &event.kind {
             EventKind::TurnStarted { .. } => (state.has_begun, state.is_busy) = (true, true),
