@@ -40,11 +40,3 @@ pub(crate) fn follow_links(path: &Path, passed: &mut dyn FnMut(PathBuf)) -> io::
     }
     Ok(resolved)
 }
-
-/// The symlinks in an absolute path and in their targets, each with the rest of the path.
-pub fn names_on_the_way(path: &Path) -> Vec<PathBuf> {
-    let mut names = Vec::new();
-    // A cycle of symlinks leads to no file.
-    let _ = follow_links(path, &mut |name| names.push(name));
-    names
-}
