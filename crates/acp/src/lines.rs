@@ -3,13 +3,13 @@
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _};
 
 /// The longest line that is read, in bytes.
-pub(crate) const LONGEST: usize = 32 << 20;
+pub(crate) const MAX_LINE_BYTES: usize = 32 << 20;
 
 /// A line that was read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line {
     Text(Vec<u8>),
-    /// It was longer than [`LONGEST`] and is dropped.
+    /// It was longer than [`MAX_LINE_BYTES`] and is dropped.
     TooLong,
 }
 

@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinHandle, JoinSet, LocalSet};
 
 use crate::host::{Failure, Host, Wanted};
-use crate::lines::{self, LONGEST, Line};
+use crate::lines::{self, Line, MAX_LINE_BYTES};
 use crate::peer::{self, Message, Peer};
 use crate::session::{Order, Session};
 use crate::wire::{
@@ -55,7 +55,7 @@ async fn connected(
     let mut input = BufReader::with_capacity(1 << 16, input);
     let ended = loop {
         tokio::select! {
-            line = lines::next(&mut input, LONGEST) => match line {
+            line = lines::next(&mut input, MAX_LINE_BYTES) => match line {
                 Ok(Some(line)) => server.line(line),
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(error),
@@ -108,7 +108,7 @@ impl Server {
     fn line(self: &Rc<Self>, line: Line) {
         let message = match line {
             Line::TooLong => {
-                let text = format!("a line has more than {LONGEST} bytes");
+                let text = format!("a line has more than {MAX_LINE_BYTES} bytes");
                 Err(Box::new((Value::Null, Failure::new(Code::Parse, text))))
             }
             Line::Text(text) if text.trim_ascii().is_empty() => return,

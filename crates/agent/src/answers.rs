@@ -55,7 +55,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The time for an announced message to arrive.
-const PATIENCE: Duration = Duration::from_secs(2);
+const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) struct Waiting {
     words: Mutex<Vec<String>>,
@@ -86,7 +86,7 @@ impl Waiting {
         let mut expecting = self.is_expecting.subscribe();
         let arrival = expecting.wait_for(|is_expecting| !is_expecting);
         // A front end that announces a message and does not send it is not waited for.
-        drop(tokio::time::timeout(PATIENCE, arrival).await);
+        drop(tokio::time::timeout(ARRIVAL_TIMEOUT, arrival).await);
         self.take()
     }
 }

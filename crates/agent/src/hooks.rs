@@ -23,7 +23,7 @@ use crate::journal::{Journal, Logged};
 /// The time that all hooks together may delay the end of a session.
 const FAREWELL: Duration = Duration::from_secs(5);
 /// The time after which a user is told which hook delays the beginning.
-const PATIENCE: Duration = Duration::from_secs(3);
+const SLOW_HOOK_DELAY: Duration = Duration::from_secs(3);
 
 /// A reason for asking the user about a call, whatever the rules say.
 #[derive(Clone, Debug)]
@@ -172,7 +172,8 @@ impl Hooks {
         for hook in self.asked(Moment::Notification) {
             let told = self.answer(hook.notify(&self.context, &Notification::SessionStarted));
             tokio::pin!(told);
-            let answer = if let Ok(answer) = tokio::time::timeout(PATIENCE, &mut told).await {
+            let answer = if let Ok(answer) = tokio::time::timeout(SLOW_HOOK_DELAY, &mut told).await
+            {
                 answer
             } else {
                 journal.warn(format!("waiting for hook {}", hook.name())).await?;

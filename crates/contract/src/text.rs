@@ -55,8 +55,8 @@ pub fn tail(text: &str, limit: usize) -> &str {
 
 /// Returns the candidate that is most similar to `word`, if one is: the likely meaning of a typing error.
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    const LONGEST: usize = 64;
-    let word = (word.len() <= LONGEST).then(|| word.to_lowercase())?;
+    const MAX_WORD_BYTES: usize = 64;
+    let word = (word.len() <= MAX_WORD_BYTES).then(|| word.to_lowercase())?;
     let limit = (word.chars().count() / 3).max(1);
     let distance = |other: &str| strsim::osa_distance(&word, &other.to_lowercase());
     let near = candidates.into_iter().map(|candidate| (distance(candidate), candidate));

@@ -21,7 +21,7 @@ const FORMAT: u32 = 3;
 const ENTRIES: usize = 20_000;
 
 /// Directories above which those that nobody asked for in this run are dropped.
-const KEPT: usize = 8192;
+const MAX_LISTINGS: usize = 8192;
 
 /// Listings of directories. A listing holds until [`Directories::again`].
 #[derive(Debug, Default)]
@@ -137,11 +137,11 @@ impl Directories {
             return;
         };
         state.is_changed = false;
-        if state.kept.len() > KEPT {
+        if state.kept.len() > MAX_LISTINGS {
             let State { kept, seen, .. } = &mut *state;
             kept.retain(|path, _| seen.contains_key(OsStr::new(path)));
         }
-        if state.hashes.len() > KEPT {
+        if state.hashes.len() > MAX_LISTINGS {
             state.hashes.clear();
         }
         let State { kept, hashes, .. } = &*state;

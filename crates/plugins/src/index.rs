@@ -16,7 +16,7 @@ use crate::stamp::{FileMetadata, Stamp};
 const FORMAT: u32 = 7;
 
 /// Entries above which those that were not asked for in this run are dropped.
-const KEPT: usize = 4096;
+const MAX_INDEX_ENTRIES: usize = 4096;
 
 #[derive(Debug, Default)]
 pub struct Index {
@@ -70,10 +70,10 @@ impl Index {
         let Some(file) = self.file.take().filter(|_| self.is_changed) else {
             return;
         };
-        if self.manifests.len() > KEPT {
+        if self.manifests.len() > MAX_INDEX_ENTRIES {
             self.manifests.retain(|_, entry| entry.is_used);
         }
-        if self.sites.len() > KEPT {
+        if self.sites.len() > MAX_INDEX_ENTRIES {
             self.sites.retain(|_, entry| entry.is_used);
         }
         self.manifests.retain(|_, entry| !entry.is_fresh);

@@ -39,7 +39,7 @@ const TIMEOUTS_LIMIT: u32 = 8;
 /// A conversation waits for the descriptions of so few plugins, which take moments.
 const FEW: usize = 16;
 /// How long a conversation waits for more descriptions, which it can do without at first.
-const PATIENCE: Duration = Duration::from_millis(400);
+const DESCRIBE_TIMEOUT: Duration = Duration::from_millis(400);
 
 /// The cached description of a plugin.
 pub(crate) struct Cached {
@@ -103,7 +103,7 @@ pub(crate) async fn describe_soon(
     if unknown <= FEW {
         return work.await;
     }
-    if let Ok(described) = timeout(PATIENCE, &mut work).await {
+    if let Ok(described) = timeout(DESCRIBE_TIMEOUT, &mut work).await {
         return described;
     }
     let others = unknown - 1;

@@ -13,7 +13,7 @@ pub fn foreground(program: &str, args: &[String], cwd: &Path) -> io::Result<bool
 }
 
 /// How long a program that is fed may take.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PROGRAM_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Runs a program of the user's that reads a text and shows nothing. Says whether it went well.
 #[expect(clippy::disallowed_methods, reason = "this crate starts processes")]
@@ -29,7 +29,7 @@ pub fn feed(program: &str, args: &[&str], cwd: &Path, text: &[u8]) -> io::Result
     let stdin = child.stdin.take();
     let text = text.to_vec();
     std::thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(&text)));
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + PROGRAM_TIMEOUT;
     while Instant::now() < until {
         if let Some(status) = child.try_wait()? {
             return Ok(status.success());

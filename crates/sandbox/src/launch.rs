@@ -20,7 +20,7 @@ use tokio::runtime::Handle;
 /// Held while a descriptor is inheritable, so that no other child of this program gets it.
 static INHERITING: Mutex<()> = Mutex::new(());
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A thread that starts processes.
 #[derive(Debug)]
@@ -186,7 +186,7 @@ pub(crate) fn command(program: &std::path::Path, stdin: Stdin) -> Command {
 #[cfg(target_os = "linux")]
 pub(crate) fn send(mut pipe: PipeWriter, mut bytes: &[u8]) -> io::Result<()> {
     rustix::io::ioctl_fionbio(&pipe, true)?;
-    let patience = Timespec::try_from(PATIENCE).map_err(io::Error::other)?;
+    let patience = Timespec::try_from(START_TIMEOUT).map_err(io::Error::other)?;
     while !bytes.is_empty() {
         match pipe.write(bytes) {
             Ok(count) => bytes = &bytes[count..],
@@ -227,7 +227,7 @@ fn start(mut command: Command, inherited: Vec<OwnedFd>, runtime: &Handle) -> io:
 
 fn read_all(mut status: PipeReader) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let patience = Timespec::try_from(PATIENCE).map_err(io::Error::other)?;
+    let patience = Timespec::try_from(START_TIMEOUT).map_err(io::Error::other)?;
     let mut buffer = [0; 1024];
     loop {
         let mut wanted = [PollFd::from_borrowed_fd(status.as_fd(), PollFlags::IN)];

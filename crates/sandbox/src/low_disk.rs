@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use crate::Notice;
 
 /// Bytes of disk that stay free, if that many were free at the start.
-const KEPT: u64 = 1 << 30;
+const RESERVED_BYTES: u64 = 1 << 30;
 const INTERVAL: Duration = Duration::from_millis(250);
 
 /// A watch over the disks that a command can write to, while this lives.
@@ -55,7 +55,7 @@ impl Watch {
 
 /// How little may be left of `free` bytes: a disk that is nearly full already is still of use.
 fn floor(free: u64) -> u64 {
-    if free > KEPT { KEPT } else { free / 2 }
+    if free > RESERVED_BYTES { RESERVED_BYTES } else { free / 2 }
 }
 
 fn free(directory: &Path) -> Option<u64> {

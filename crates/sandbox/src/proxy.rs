@@ -33,7 +33,7 @@ const PORT: u16 = 3128;
 /// How many connections one process has at a time; more of them wait.
 const CONNECTIONS: usize = 256;
 const HEAD: usize = 64 << 10;
-const PATIENCE: Duration = Duration::from_secs(30);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A running proxy; dropping it ends it with all its connections.
 #[derive(Debug)]
@@ -112,7 +112,7 @@ pub(crate) fn tell_refused(network: &Network, backend: Backend, notice: Option<&
 }
 
 async fn serve(mut client: TcpStream, gate: &Gate) -> io::Result<()> {
-    let Ok(read) = tokio::time::timeout(PATIENCE, read_head(&mut client)).await else {
+    let Ok(read) = tokio::time::timeout(HEAD_TIMEOUT, read_head(&mut client)).await else {
         return Ok(());
     };
     let (head, rest) = read?;

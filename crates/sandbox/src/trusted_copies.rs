@@ -25,7 +25,7 @@ pub(crate) const VIEWS: &str = "views";
 const CACHE: &str = "__pycache__";
 
 /// More entries in all these directories make too many mounts.
-const MOST: usize = 1_000;
+const MAX_ENTRIES: usize = 1_000;
 
 /// The directories of ours, which go away with this.
 #[derive(Debug)]
@@ -131,8 +131,9 @@ impl TrustedCopies {
             }
             known.insert(name, number);
             let count = self.known.values().map(BTreeMap::len).sum::<usize>() + known.len();
-            if count > MOST {
-                let words = format!("more than {MOST} files are beside them; move them away");
+            if count > MAX_ENTRIES {
+                let words =
+                    format!("more than {MAX_ENTRIES} files are beside them; move them away");
                 return Err(io::Error::other(words));
             }
         }

@@ -19,7 +19,7 @@ pub const NAME: &str = "Task";
 /// Agents described to the model; of others it sees the names.
 const DESCRIBED: usize = 50;
 /// The most characters of one agent's description.
-const LONGEST: usize = 500;
+const MAX_DESCRIPTION_CHARS: usize = 500;
 
 #[derive(Deserialize)]
 struct Args {
@@ -57,7 +57,7 @@ fn spec(agents: &[Described]) -> ToolSpec {
     let mut words = include_str!("task.md").trim_end().to_owned();
     for agent in agents.iter().take(DESCRIBED) {
         let about = agent.description.split_whitespace().collect::<Vec<_>>().join(" ");
-        let short = head(&about, LONGEST);
+        let short = head(&about, MAX_DESCRIPTION_CHARS);
         let more = if short.len() < about.len() { "…" } else { "" };
         let _ = write!(words, "\n- {}: {short}{more}", agent.name);
     }

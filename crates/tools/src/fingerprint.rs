@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The most files that are checked below one path.
-const MOST: usize = 50_000;
+const MAX_FILES: usize = 50_000;
 const SKIPPED: &[&str] = &[".git", ".venv", "venv", "node_modules", "__pycache__"];
 
 /// The state of files at some time.
@@ -31,7 +31,7 @@ impl Fingerprint {
             |place: &Path| place.ancestors().skip(1).any(|around| whole.contains(around));
         for place in whole.iter().filter(|place| !is_within_another(place)) {
             let mut hasher = DefaultHasher::new();
-            let mut left = MOST;
+            let mut left = MAX_FILES;
             look(place, &mut hasher, &mut left);
             prints.insert(place.to_path_buf(), hasher.finish());
         }

@@ -289,11 +289,11 @@ pub fn mode(wanted: &str, is_safe: bool, bound: Option<Mode>) -> Result<Mode, Mi
 
 /// The first sentence of a text, at most a line.
 pub fn sentence(text: &str) -> String {
-    const LONGEST: usize = 200;
+    const MAX_SENTENCE_BYTES: usize = 200;
     let line = text.trim().lines().next().unwrap_or_default();
     let end = line.find(". ").unwrap_or(line.len());
     let sentence = line[..end].trim_end_matches('.');
-    let shown = head(sentence, LONGEST);
+    let shown = head(sentence, MAX_SENTENCE_BYTES);
     if shown.len() < sentence.len() { format!("{shown}…") } else { sentence.to_owned() }
 }
 

@@ -205,7 +205,7 @@ fn directory_named_env_is_accepted() {
 
 /// What a project stays without when it is trusted: it would send work or keys elsewhere, or open
 /// what the user closed.
-const KEPT: &[&str] = &[
+const IGNORED_SETTINGS: &[&str] = &[
     "sandbox: {enabled: false}",
     "sandbox: !delete",
     "dangerously_skip_permissions: true",
@@ -236,7 +236,7 @@ const KEPT: &[&str] = &[
 #[test]
 fn trusted_project_cannot_redirect_or_disable_the_sandbox() {
     let untouched = Setup::user(USER).load();
-    for attempt in KEPT {
+    for attempt in IGNORED_SETTINGS {
         let loaded = Setup::user(USER).project(attempt).trusted().load();
         assert_eq!(loaded.tree.to_value(), untouched.tree.to_value(), "{attempt}");
         assert_eq!(loaded.warnings.len(), 1, "{attempt}: {:?}", loaded.warnings);

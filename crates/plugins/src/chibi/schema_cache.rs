@@ -17,7 +17,7 @@ use crate::problem::Problem;
 
 /// How long a plugin that failed is left alone, unless its file is touched.
 const REST: Duration = Duration::from_hours(1);
-const MOST: usize = 4096;
+const MAX_SCHEMAS: usize = 4096;
 
 pub(crate) struct SchemaCache(Mutex<Entries>);
 
@@ -78,7 +78,7 @@ impl SchemaCache {
 
     fn put(&self, key: Key, result: SchemaResult) {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if entries.plugins.len() >= MOST {
+        if entries.plugins.len() >= MAX_SCHEMAS {
             entries.plugins.clear();
         }
         let entry = Entry { content: key.content(), stamp: key.stored_stamp(&result), result };

@@ -9,7 +9,7 @@ use crate::hooks::moment::Reply;
 use crate::process::Ended;
 
 /// Characters of one text that get through.
-const LONGEST: usize = 10_000;
+const MAX_TEXT_CHARS: usize = 10_000;
 
 pub(crate) fn read_answer(event: Event, status: u16, body: &str) -> Reply {
     let mut said = Reply::default();
@@ -145,7 +145,7 @@ fn decided(event: Event, value: &Value, said: &mut Reply) {
 }
 
 fn cut(text: &str) -> String {
-    let short = head(text, LONGEST);
+    let short = head(text, MAX_TEXT_CHARS);
     if short.len() == text.len() {
         return visible(text).into_owned();
     }
@@ -197,7 +197,7 @@ mod tests {
         );
         let stop = said(Event::PostToolUse, 0, r#"{"continue": false, "stopReason": "s"}"#, "");
         assert_eq!(stop.stop.as_deref(), Some("s"));
-        let long = said(Event::SessionStart, 0, &"x".repeat(LONGEST * 2), "");
+        let long = said(Event::SessionStart, 0, &"x".repeat(MAX_TEXT_CHARS * 2), "");
         assert!(long.context[0].contains("left out"));
     }
 }

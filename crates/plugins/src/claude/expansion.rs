@@ -9,7 +9,7 @@ use contract::prompt_lines::{PromptLine, PromptLines};
 
 use crate::commands::SESSION;
 
-const KEPT: usize = 16;
+const MAX_EXPANSIONS: usize = 16;
 
 #[derive(Clone)]
 pub struct Expanded {
@@ -26,7 +26,7 @@ pub struct Expansions(Mutex<VecDeque<Expanded>>);
 impl Expansions {
     pub fn note(&self, expanded: Expanded) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.truncate(KEPT - 1);
+        kept.truncate(MAX_EXPANSIONS - 1);
         kept.push_front(expanded);
     }
 
@@ -139,7 +139,7 @@ mod tests {
         let session = SessionId::parse("s1").unwrap();
         assert_eq!(expansions.take("See !`x`", &session), [line]);
         assert_eq!(expansions.take("See !`x`", &session), []);
-        for _ in 0..KEPT {
+        for _ in 0..MAX_EXPANSIONS {
             expansions.note(expanded("other", "other"));
         }
         assert_eq!(found("Do it in s1"), None);

@@ -14,7 +14,7 @@ use crate::hooks::pattern::NameMatcher;
 
 const QUESTION: Duration = Duration::from_secs(30);
 /// Characters of a command by which people know it.
-const LONGEST: usize = 60;
+const MAX_LABEL_CHARS: usize = 60;
 const LONGEST_ABOUT: usize = 100;
 const INQUIRY: Duration = Duration::from_mins(1);
 
@@ -56,8 +56,8 @@ impl Program {
     pub(crate) fn shown(&self) -> String {
         let whole = self.words();
         let mut words = whole.split_whitespace().collect::<Vec<_>>().join(" ");
-        if words.chars().count() > LONGEST {
-            words = words.chars().take(LONGEST).chain(['…']).collect();
+        if words.chars().count() > MAX_LABEL_CHARS {
+            words = words.chars().take(MAX_LABEL_CHARS).chain(['…']).collect();
         }
         words
     }
@@ -325,7 +325,7 @@ mod tests {
         let long = Program::Shell(format!("export PATH=x;\n  run {}", "y".repeat(2000)));
         let shown = long.shown();
         assert!(shown.starts_with("export PATH=x; run yyy") && shown.ends_with('…'), "{shown}");
-        assert_eq!(shown.chars().count(), LONGEST + 1);
+        assert_eq!(shown.chars().count(), MAX_LABEL_CHARS + 1);
         assert_eq!(Program::Shell("a  b".to_owned()).shown(), "a b");
     }
 

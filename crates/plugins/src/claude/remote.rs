@@ -16,7 +16,7 @@ use crate::rest::{Exchange, Settings};
 
 const LARGEST: usize = 1 << 20;
 /// Longer than any handler waits: who waits for it has the deadline.
-const PATIENCE: Duration = Duration::from_hours(24);
+const CLIENT_TIMEOUT: Duration = Duration::from_hours(24);
 
 pub(super) struct Post<'a> {
     pub(super) url: &'a str,
@@ -51,7 +51,7 @@ impl Post<'_> {
             headers,
             body: Some(input.to_owned()),
             limit: LARGEST,
-            timeout: PATIENCE,
+            timeout: CLIENT_TIMEOUT,
         };
         let answered = requests.exchange(exchange).await?;
         Ok(decision::read_answer(event, answered.status, &answered.text()))

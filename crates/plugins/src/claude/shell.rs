@@ -12,9 +12,9 @@ use tokio::time::timeout;
 
 use crate::hooks::failure;
 
-const PATIENCE: Duration = Duration::from_mins(2);
+const COMMAND_TIMEOUT: Duration = Duration::from_mins(2);
 /// Bytes of what it prints that get into a prompt.
-const LONGEST: usize = 30_000;
+const MAX_OUTPUT_BYTES: usize = 30_000;
 
 pub async fn output(
     sandbox: &dyn Sandbox,
@@ -32,13 +32,13 @@ pub async fn output(
         home: None,
     };
     let running = failure::run(sandbox, &spawn, profile, &[]);
-    let ended = match timeout(PATIENCE, running).await {
+    let ended = match timeout(COMMAND_TIMEOUT, running).await {
         Ok(ended) => ended.map_err(|failed| HookError::from(failed).to_string())?,
-        Err(_) => return Err(format!("it took longer than {} s", PATIENCE.as_secs())),
+        Err(_) => return Err(format!("it took longer than {} s", COMMAND_TIMEOUT.as_secs())),
     };
     let printed = ended.stdout.text.trim_end();
-    let mut text = visible(head(printed, LONGEST)).into_owned();
-    if printed.len() > LONGEST || ended.stdout.is_cut {
+    let mut text = visible(head(printed, MAX_OUTPUT_BYTES)).into_owned();
+    if printed.len() > MAX_OUTPUT_BYTES || ended.stdout.is_cut {
         text.push_str("\n[the rest is left out]");
     }
     if ended.code() != 0 {

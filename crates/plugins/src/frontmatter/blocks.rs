@@ -8,7 +8,7 @@ use ::files::cache;
 use serde_json::{Map, Value};
 
 /// Entries above which those that were not asked for in this run are dropped.
-const KEPT: usize = 4096;
+const MAX_BLOCKS: usize = 4096;
 
 const BLOCK_LIMIT: usize = 8 * 1024;
 
@@ -44,7 +44,7 @@ impl Blocks {
         let Some(file) = self.file.take().filter(|_| self.is_changed) else {
             return;
         };
-        if self.known.len() > KEPT {
+        if self.known.len() > MAX_BLOCKS {
             self.known.retain(|block, _| self.used.contains(block));
         }
         // A cache that cannot be written only costs time.

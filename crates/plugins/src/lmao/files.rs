@@ -10,7 +10,7 @@ const TOOL: &str = "tool.py";
 const MOST_ENTRIES: usize = 10_000;
 const DEEPEST: usize = 6;
 const MOST_DIRECTORIES: usize = 5_000;
-const LONGEST: usize = 1 << 20;
+const MAX_FILE_BYTES: usize = 1 << 20;
 const SKIPPED: [&str; 3] = ["__pycache__", "node_modules", "venv"];
 /// Names that mark a plugin of another system.
 const FOREIGN: [&str; 3] = [FILE, ".claude-plugin", "plugin.json"];
@@ -90,8 +90,8 @@ impl Search<'_> {
 
 /// Returns true if a file is a plugin, or should be. What only happens to have the name is left alone.
 fn is_meant(file: &Path, depth: usize) -> bool {
-    let Ok(bytes) = files::start(file, LONGEST + 1) else { return false };
-    if bytes.len() > LONGEST {
+    let Ok(bytes) = files::start(file, MAX_FILE_BYTES + 1) else { return false };
+    if bytes.len() > MAX_FILE_BYTES {
         return depth == 1;
     }
     let has = |words: &[u8]| bytes.windows(words.len()).any(|window| window == words);

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::facts::Facts;
 use crate::files;
 
-const LONGEST: usize = 16 << 20;
+const MAX_FILE_BYTES: usize = 16 << 20;
 
 /// Names of state that files share in one process beside the globals of their own modules.
 const SHARED: [&str; 3] = ["async_jobs", "task_list", "task_manager."];
@@ -22,7 +22,7 @@ pub(super) fn changing(facts: &Facts) -> BTreeSet<String> {
     // A file that cannot be read shares nothing.
     let texts: Vec<(&String, String)> = all
         .into_iter()
-        .map(|file| (file, files::start(Path::new(file), LONGEST).unwrap_or_default()))
+        .map(|file| (file, files::start(Path::new(file), MAX_FILE_BYTES).unwrap_or_default()))
         .map(|(file, bytes)| (file, String::from_utf8_lossy(&bytes).into_owned()))
         .collect();
     for name in SHARED {

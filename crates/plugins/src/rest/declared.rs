@@ -28,7 +28,7 @@ const PARAMETER_KEYS: Words = Words("name type required default description");
 
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 const NAME_LIMIT: usize = 64;
 
@@ -370,7 +370,7 @@ fn base(address: &str) -> Result<Url, Fault> {
 
 fn timeout(fields: &Map<String, Value>) -> Result<Duration, Fault> {
     let Some(value) = fields.get("timeout").or_else(|| fields.get("timeout_seconds")) else {
-        return Ok(PATIENCE);
+        return Ok(REQUEST_TIMEOUT);
     };
     let seconds = value.as_f64().filter(|seconds| *seconds > 0.0 && *seconds <= 86_400.0);
     seconds.map(Duration::from_secs_f64).ok_or_else(|| {

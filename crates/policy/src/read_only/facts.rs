@@ -15,7 +15,7 @@ const COLUMNS: &str = "\
     etime etimes time cputime tty pcpu %cpu pmem %mem rss vsz nice ni pri nlwp thcount wchan psr";
 
 /// Nobody waits longer than this many seconds without being asked.
-const PATIENCE: f64 = 3600.0;
+const MAX_SLEEP_SECONDS: f64 = 3600.0;
 
 /// `sleep`: numbers, each with a unit or without.
 pub(crate) fn sleep(args: &[Word]) -> Result<ReadPaths, NotReadOnly> {
@@ -36,7 +36,7 @@ pub(crate) fn sleep(args: &[Word]) -> Result<ReadPaths, NotReadOnly> {
     };
     let all: Option<Vec<f64>> = args.iter().map(seconds).collect();
     match all {
-        Some(all) if !all.is_empty() && all.iter().sum::<f64>() <= PATIENCE => {
+        Some(all) if !all.is_empty() && all.iter().sum::<f64>() <= MAX_SLEEP_SECONDS => {
             Ok(ReadPaths::default())
         }
         Some(all) if !all.is_empty() => Err(NotReadOnly::new("it waits for more than an hour")),

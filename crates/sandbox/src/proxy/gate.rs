@@ -16,9 +16,9 @@ use super::request::authority;
 use crate::blocked::BlockedLog;
 use crate::{HostRules, Notice, ProxyObserver, ProxyRequest, Verdict};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How many refused hosts are told of, and written down.
-const TOLD: usize = 50;
+const MAX_REFUSED_HOSTS: usize = 50;
 /// How many ways that were open are written down.
 const OPENED: usize = 10_000;
 
@@ -47,7 +47,7 @@ impl Seen {
     fn of(&mut self, verdict: Verdict) -> (&mut BTreeSet<(String, u16)>, usize) {
         match verdict {
             Verdict::Allowed => (&mut self.open, OPENED),
-            Verdict::Denied => (&mut self.shut, TOLD),
+            Verdict::Denied => (&mut self.shut, MAX_REFUSED_HOSTS),
         }
     }
 }
@@ -189,7 +189,7 @@ impl Gate {
             status: "502 Bad Gateway",
             why: format!("cannot reach {host}:{port}: {error}"),
         };
-        let found = tokio::time::timeout(PATIENCE, lookup_host((host, port))).await;
+        let found = tokio::time::timeout(CONNECT_TIMEOUT, lookup_host((host, port))).await;
         let found = found.map_err(|_| broken(io::ErrorKind::TimedOut.into()))?.map_err(broken)?;
         let found: Vec<SocketAddr> = found.collect();
         let mut places = found.iter().map(SocketAddr::to_string);
@@ -207,7 +207,7 @@ impl Gate {
             );
             return Err(self.refuse(host, port, why).await);
         }
-        let dialed = tokio::time::timeout(PATIENCE, TcpStream::connect(&open[..])).await;
+        let dialed = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(&open[..])).await;
         dialed.map_err(|_| broken(io::ErrorKind::TimedOut.into()))?.map_err(broken)
     }
 
@@ -252,7 +252,7 @@ impl Gate {
             return refusal;
         }
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.len() < TOLD
+        if told.len() < MAX_REFUSED_HOSTS
             && told.insert(host.to_owned())
             && let Some(notice) = &self.notice
         {
@@ -394,17 +394,20 @@ mod tests {
         // No name has so long a part, so nobody is asked for it.
         let nowhere = format!("{}.test", "a".repeat(64));
         let (gate, seen) = watched(&["127.0.0.1", &nowhere]);
-        for number in 0..TOLD + 10 {
+        for number in 0..MAX_REFUSED_HOSTS + 10 {
             gate.dial(&format!("h{number}.test"), 443).await.unwrap_err();
         }
         // Neither of them has a server.
         gate.dial(&nowhere, 443).await.unwrap_err();
         gate.dial("127.0.0.1", 1).await.unwrap_err();
         let seen = seen.lock().unwrap();
-        assert_eq!(seen.len(), TOLD + 3, "{seen:?}");
-        assert_eq!(seen[TOLD - 1..=TOLD], ["h49.test:443 Denied", "h50.test:443 Denied last"]);
+        assert_eq!(seen.len(), MAX_REFUSED_HOSTS + 3, "{seen:?}");
+        assert_eq!(
+            seen[MAX_REFUSED_HOSTS - 1..=MAX_REFUSED_HOSTS],
+            ["h49.test:443 Denied", "h50.test:443 Denied last"]
+        );
         let open = [format!("{nowhere}:443 Allowed"), "127.0.0.1:1 Allowed".to_owned()];
-        assert_eq!(seen[TOLD + 1..], open);
+        assert_eq!(seen[MAX_REFUSED_HOSTS + 1..], open);
     }
 
     #[tokio::test]

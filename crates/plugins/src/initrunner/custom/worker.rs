@@ -9,7 +9,7 @@ use crate::initrunner::registry::Types;
 use crate::initrunner::{Entry, RoleFacts, kind};
 use crate::plugin::{Dialect, Manifest, Place, Plugin, PluginSettings};
 
-const MOST: usize = 2000;
+const MAX_DIRECTORY_ENTRIES: usize = 2000;
 
 pub struct Wanted<'a> {
     pub role: &'a RoleFacts<'a>,
@@ -152,8 +152,9 @@ fn watched(wanted: &Wanted<'_>) -> Vec<String> {
         path.extension().is_some_and(|ending| ending == "py")
             || (path.is_dir() && (modules.contains(name) || path.join("__init__.py").is_file()))
     };
-    let beside =
-        crate::files::entries(&directory, MOST).map(|(paths, _)| paths).unwrap_or_default();
+    let beside = crate::files::entries(&directory, MAX_DIRECTORY_ENTRIES)
+        .map(|(paths, _)| paths)
+        .unwrap_or_default();
     let mut watched: Vec<PathBuf> = beside.into_iter().filter(counts).collect();
     watched.extend(wanted.types.files.iter().map(|file| file.path.clone()));
     let roots = wanted.types.points.iter().filter(|point| point.root != point.site);
