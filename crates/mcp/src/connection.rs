@@ -328,7 +328,7 @@ impl Connection {
                 InputRequest::Elicitation(request) => ServerRequest::ElicitRequest(request),
                 InputRequest::ListRoots(request) => ServerRequest::ListRootsRequest(request),
                 _ => {
-                    return Err(Failure::of(&self.server, "asks for what is unknown here"));
+                    return Err(Failure::of(&self.server, "sends a request of an unknown kind"));
                 }
             };
             let answer = self.service.service().handle_request(request, context).await;

@@ -33,7 +33,7 @@ pub enum NoProject {
     )]
     Secrets { root: PathBuf, secrets: PathBuf },
     #[error(
-        "{pwd} leads to {place} by the link {link}: a command could have made it; if it is yours, enter \
+        "{pwd} resolves to {place} through the symlink {link}: a command could have made it; if it is yours, enter \
          where it leads (`cd {place}`), or set BRYNHILD_PROJECT_ROOT={place}",
         pwd = shown(named),
         place = shown(root),

@@ -46,7 +46,7 @@ fn led(run: &RunContext, named: &Path, path: &Path) -> Result<Option<PathBuf>, P
         let (link, real) = (astray.link.display(), astray.real.display());
         let named = named.display();
         Problem::failed(format!(
-            "{named} leads to {real} by the link {link}: a command or the project could have made it"
+            "{named} resolves to {real} through the symlink {link}: a command or the project could have made it"
         ))
         .hint(format!("remove the link, or, if it is yours, name {real}"))
     })

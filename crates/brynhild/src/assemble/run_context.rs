@@ -129,7 +129,7 @@ impl RunContext {
         if let Some(directory) = project_root::passed_over(root, self.environment.home.as_deref()) {
             let (directory, root) = (directory.display(), root.display());
             output::warning(&format!(
-                "{directory} looks like the project, but other users have a hand in it or in a directory \
+                "{directory} looks like the project, but other users can write it or a directory \
                  below it; the project is {root}"
             ));
             output::hint(&format!("set BRYNHILD_PROJECT_ROOT={directory} if you trust them"));
@@ -317,7 +317,7 @@ impl RunContext {
             return Ok(directory);
         }
         let why = made.err().map_or_else(String::new, |error| format!(": {error}"));
-        Err(Problem::misuse(format!("cannot keep things in {}{why}", directory.display()))
+        Err(Problem::misuse(format!("cannot use {}{why}", directory.display()))
             .hint("set HOME or BRYNHILD_CONFIG_DIR"))
     }
 
@@ -438,5 +438,6 @@ impl RunContext {
 }
 
 fn surroundings() -> Result<Environment, Problem> {
-    Environment::read().map_err(|error| Problem::misuse(format!("cannot tell where I am: {error}")))
+    Environment::read()
+        .map_err(|error| Problem::misuse(format!("cannot read the working directory: {error}")))
 }

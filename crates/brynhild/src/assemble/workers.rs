@@ -130,7 +130,9 @@ pub(crate) async fn learn(assembly: &Assembly) {
         Ok(python) => python,
         Err(problem) => {
             let what = problem.message();
-            output::warning(&format!("what installed packages contribute is not known: {what}"));
+            output::warning(&format!(
+                "cannot read the contributions of installed packages: {what}"
+            ));
             return;
         }
     };
@@ -158,7 +160,7 @@ fn take_in(assembly: &Assembly, described: &[Described]) {
         match Offer::read(name, one.offer.rest.clone()) {
             Ok(offer) => offers.push(offer),
             Err(error) => {
-                output::warning(&format!("plugin {name}: what it offers makes no sense: {error}"));
+                output::warning(&format!("plugin {name}: its description is invalid: {error}"));
             }
         }
     }

@@ -111,7 +111,7 @@ impl ServerState {
     /// The approved catalog's hashes. None if the user was never asked, empty if they are unreadable.
     fn pinned_catalog(&self) -> Option<CatalogHashes> {
         self.pins.catalog().unwrap_or_else(|error| {
-            self.warn(&format!("what you agreed to of it cannot be read ({error})"));
+            self.warn(&format!("cannot read the approved version of the server ({error})"));
             Some(CatalogHashes::default())
         })
     }
@@ -144,8 +144,10 @@ impl ServerState {
         texts.extend(program.as_ref().map(|program| {
             let text = format!("MCP server `{server}` would run {}", program.names());
             match &program.unreadable {
-                Some(why) => format!("{text}, and what you agreed to cannot be read ({why})"),
-                None => format!("{text}, which is not what you agreed to"),
+                Some(why) => {
+                    format!("{text}, and the approved version of the server cannot be read ({why})")
+                }
+                None => format!("{text}, which differs from the approved version of the server"),
             }
         }));
         texts.extend(change.as_ref().map(|change| change.describe(server)));
@@ -201,7 +203,7 @@ impl ServerState {
 
     fn pin_catalog(&self, hashes: CatalogHashes) {
         if let Err(error) = self.pins.approve_catalog(hashes) {
-            self.warn(&format!("cannot keep what you agreed to of it: {error}"));
+            self.warn(&format!("cannot store the approved version of the server: {error}"));
         }
     }
 
@@ -247,8 +249,10 @@ impl ServerState {
         };
         if !is_approved {
             let why = match &program.unreadable {
-                Some(why) => format!("what you agreed to cannot be read ({why})"),
-                None => format!("{} is not what you agreed to", program.names()),
+                Some(why) => format!("the approved version of the server cannot be read ({why})"),
+                None => {
+                    format!("{} differs from the approved version of the server", program.names())
+                }
             };
             let hint = format!("`brynhild mcp approve {}` agrees to it", self.server.name);
             let sentence = format!("is not started: {why}");

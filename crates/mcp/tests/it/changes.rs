@@ -96,9 +96,9 @@ async fn changed_workspace_program_needs_approval() {
     let echo = tool(&servers, "mcp__test__echo");
     let (one, two) = (sent("one", json!({})), sent("two", json!({})));
     let refused = echo.run(&one.call, &one.context).await.unwrap().for_model();
-    assert!(refused.contains("server.py is not what you agreed to"), "{refused}");
+    assert!(refused.contains("server.py differs from the approved version"), "{refused}");
     let caution = echo.caution(&two.call).await.unwrap();
-    assert!(caution.contains("server.py, which is not what you agreed to"), "{caution}");
+    assert!(caution.contains("server.py, which differs from the approved version"), "{caution}");
     let allowed = echo.run(&two.call, &two.context).await.unwrap();
     assert_eq!(allowed.output, "evil: ");
     servers.shutdown().await;
@@ -125,14 +125,14 @@ async fn approval_does_not_cover_later_changes() {
     text(&servers, "mcp__test__crash", json!({})).await;
     workspace.file("server.py", &program.replace("said: ", "evil: "));
     let refused = echo.run(&two.call, &two.context).await.unwrap().for_model();
-    assert!(refused.contains("server.py is not what you agreed to"), "{refused}");
+    assert!(refused.contains("server.py differs from the approved version"), "{refused}");
 
     let three = sent("three", json!({"text": "x"}));
     let caution = echo.caution(&three.call).await.unwrap();
     assert!(caution.contains("server.py") && caution.contains("+ Worse words."), "{caution}");
     workspace.file("server.py", &program.replace("said: ", "worse: "));
     let refused = echo.run(&three.call, &three.context).await.unwrap().for_model();
-    assert!(refused.contains("server.py is not what you agreed to"), "{refused}");
+    assert!(refused.contains("server.py differs from the approved version"), "{refused}");
     let four = sent("four", json!({"text": "x"}));
     assert!(echo.caution(&four.call).await.is_some());
     let allowed = echo.run(&four.call, &four.context).await.unwrap();
@@ -154,7 +154,7 @@ async fn approval_lapses_if_the_call_is_judged_again() {
     assert_eq!(echo.caution(&call.call).await, None);
     workspace.file("server.py", &evil);
     let refused = echo.run(&call.call, &call.context).await.unwrap().for_model();
-    assert!(refused.contains("server.py is not what you agreed to"), "{refused}");
+    assert!(refused.contains("server.py differs from the approved version"), "{refused}");
     servers.shutdown().await;
 }
 

@@ -172,7 +172,7 @@ type Refusal = (usize, String, String);
 
 fn blocked(events: &[Event]) -> String {
     let names: Vec<&str> = events.iter().map(|event| event.name()).collect();
-    format!("; until that is mended, what it could stop is blocked ({})", names.join(", "))
+    format!("; these events are blocked until the file is corrected: {}", names.join(", "))
 }
 
 /// Returns true if an entry says of itself that nothing depends on it.

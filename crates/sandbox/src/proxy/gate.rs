@@ -285,7 +285,7 @@ impl Gate {
         });
         written.await.map_err(|error| Refusal {
             status: "500 Internal Server Error",
-            why: format!("that it was asked for cannot be written down: {error}"),
+            why: format!("cannot record the request: {error}"),
         })?;
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.of(verdict).0.insert(way);

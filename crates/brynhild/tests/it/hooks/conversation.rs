@@ -408,10 +408,10 @@ fn invalid_user_guard_blocks_possible_matches() {
         let (run, ran) = touch(yaml, &format!("ran{number}"));
         assert!(!ran && !run.status.success(), "{yaml}: {run}");
         let said = format!("{}{}", run.stdout, run.stderr);
-        assert!(said.contains("hooks.yaml") && said.contains("is blocked ("), "{yaml}: {run}");
+        assert!(said.contains("hooks.yaml") && said.contains("blocked until the file is corrected"), "{yaml}: {run}");
         let checked = project.brynhild(&["hooks", "validate"]);
         checked.code(1);
-        assert!(checked.stderr.contains("is blocked ("), "{yaml}: {checked}");
+        assert!(checked.stderr.contains("blocked until the file is corrected"), "{yaml}: {checked}");
     }
     for (number, yaml) in [
         "hooks:\n  pre_tool_use:\n    - {name: g, type: comand, on_failure: continue}\n",

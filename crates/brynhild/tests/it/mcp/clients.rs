@@ -50,7 +50,7 @@ fn approval_of_one_call_does_not_cover_another() {
     }
     until("both are answered", || (1..=2).all(|id| answer(&serving, id).is_some()));
     let first = answer(&serving, 1).unwrap().to_string();
-    assert!(first.contains("is not what you agreed to"), "{first}");
+    assert!(first.contains("differs from the approved version"), "{first}");
     let second = answer(&serving, 2).unwrap().to_string();
     assert!(second.contains("Permission denied"), "{second}");
     serving.close_stdin();

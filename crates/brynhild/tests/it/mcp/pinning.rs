@@ -89,7 +89,7 @@ pub(super) fn with_own_server() -> (Project, std::path::PathBuf) {
 pub(super) fn assert_asked(run: &Run, what: &str) {
     assert!(!run.status.success(), "{run}");
     let said = format!("{}{}", run.stdout, run.stderr);
-    assert!(said.contains("is not what you agreed to") && said.contains(what), "{run}");
+    assert!(said.contains("differs from the approved version") && said.contains(what), "{run}");
 }
 
 #[test]

@@ -123,7 +123,7 @@ fn unreadable_pinned_program_asks() {
     for broken in ["", "{", "{\"files\": 1}"] {
         fs::write(&pins, broken).unwrap();
         let run = test(&project, ".");
-        assert!(run.code(1).stderr.contains("what you agreed to"), "{run}");
+        assert!(run.code(1).stderr.contains("the approved version of the server"), "{run}");
         assert!(run.stderr.contains("mcp approve m"), "{run}");
     }
     project.brynhild(&["mcp", "approve", "m"]).success();

@@ -94,7 +94,10 @@ fn broken_guard_with_on_failure_block_blocks() {
         let (hooks, problems) = parse(&format!("hooks:\n  pre_tool_use:\n    - {entry}\n"));
         assert_eq!((hooks.len(), problems.len()), (count, 1), "{entry}");
         if count == 1 {
-            assert!(problems[0].contains("is blocked (pre_tool_use)"), "{problems:?}");
+            assert!(
+                problems[0].contains("until the file is corrected: pre_tool_use"),
+                "{problems:?}"
+            );
             assert_eq!(hooks[0].on_failure, OnFailure::Block);
         }
     }
@@ -193,7 +196,10 @@ fn invalid_guard_blocks_with_its_place_and_reason() {
         let found = blocks(&format!("hooks:\n  pre_tool_use:\n    - {entry}\n"));
         let [(Event::PreToolUse, why)] = found.as_slice() else { panic!("{entry}: {found:?}") };
         assert!(why.starts_with("/c/hooks.yaml: line 3: "), "{why}");
-        assert!(why.contains(words) && why.contains("is blocked (pre_tool_use)"), "{why}");
+        assert!(
+            why.contains(words) && why.contains("until the file is corrected: pre_tool_use"),
+            "{why}"
+        );
     }
     let entry = "    - {name: a, type: comand, command: x}\n";
     let events = |text: &str| -> Vec<Event> { blocks(text).into_iter().map(|it| it.0).collect() };
