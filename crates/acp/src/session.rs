@@ -42,7 +42,7 @@ pub(crate) enum Order {
 pub(crate) struct Session {
     host: Rc<dyn Host>,
     peer: Peer,
-    /// What it was opened with, to open it again with another model.
+    /// The settings it was opened with, to open it again with another model.
     wanted: Wanted,
     opened: Opened,
     mapper: Mapper,
@@ -57,7 +57,7 @@ struct Turn {
     is_cancelled: bool,
 }
 
-/// What follows an order.
+/// The step after an order.
 enum Next {
     Stay,
     Close(oneshot::Sender<()>),

@@ -10,7 +10,7 @@ use crate::remembered::{Memory, RememberedRules};
 
 pub struct RuleStore<J> {
     pub judge: J,
-    /// What an approval of these actions would store.
+    /// The memories that an approval of these actions would store.
     pub memories: fn(&J, &ToolSpec, &[Action]) -> Vec<Memory>,
     /// None if there is no place to store approvals in.
     pub remembered: Option<RememberedRules>,

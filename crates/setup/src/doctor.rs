@@ -27,7 +27,7 @@ pub struct Check {
     pub state: State,
     /// The finding, in one line.
     pub text: String,
-    /// What to do about it.
+    /// The remedy, if there is one.
     pub remedy: Option<String>,
 }
 

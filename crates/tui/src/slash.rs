@@ -80,7 +80,7 @@ pub fn parse(line: &str) -> Option<Slash<'_>> {
     is_plain.then(|| Slash { name, rest: rest.trim() })
 }
 
-/// What is shown of changed files.
+/// The detail in which changed files are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     Files,
