@@ -386,7 +386,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_short() {
+    fn status_shortens_numbers_and_amounts() {
         assert_eq!([money(0.0021), money(12.345)], ["$0.0021", "$12.35"]);
         assert_eq!([short(999), short(12_345), short(3_210_000)], ["999", "12.3k", "3.2M"]);
     }

@@ -105,7 +105,7 @@ fn make_hostile(project: &Project) {
 }
 
 #[test]
-fn plain_git_falls_for_a_hostile_repository() {
+fn plain_git_runs_programs_of_a_hostile_repository() {
     let project = project();
     repository(&project);
     make_hostile(&project);

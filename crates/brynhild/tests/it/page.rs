@@ -104,7 +104,7 @@ fn serve(project: &Project, address: &str) -> (Running, String) {
 }
 
 #[test]
-fn page_works_in_chromium() {
+fn page_passes_its_script_in_chromium() {
     let Some((package, browser)) = installed() else { return };
     let model = ModelServer::respond_with(|request| reply(&request.body["messages"]));
     let model = model.models(["test-model", "other-model"]);

@@ -16,21 +16,21 @@ fn replay(name: &str, target: fn(&[u8])) {
 }
 
 #[test]
-fn shell_text() {
+fn shell_text_oracle_accepts_its_corpus() {
     replay("shell_text", oracles::shell_text);
 }
 
 #[test]
-fn rule_and_path() {
+fn rule_and_path_oracle_accepts_its_corpus() {
     replay("rule_and_path", oracles::rule_and_path);
 }
 
 #[test]
-fn host() {
+fn host_oracle_accepts_its_corpus() {
     replay("host", oracles::host);
 }
 
 #[test]
-fn terminal_text() {
+fn terminal_text_oracle_accepts_its_corpus() {
     replay("terminal_text", oracles::terminal_text);
 }

@@ -70,7 +70,7 @@ fn caller_answers_questions() {
 }
 
 #[test]
-fn end_of_input_at_a_question_is_nobody() {
+fn end_of_input_leaves_the_question_unanswered() {
     let server = ModelServer::start([writes("made.txt"), Reply::text("I could not.")]);
     let project = project_with(&server);
     let input = format!("{}\n", prompt("Write"));

@@ -243,7 +243,7 @@ fn regular_exit_restores_the_terminal() {
 /// Not a test of its own: what the next one runs, on a terminal.
 #[test]
 #[ignore = "run by another test, on a terminal"]
-fn panics_on_the_screen() {
+fn child_process_panics_after_drawing() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let _inside = runtime.enter();
     let Ok(mut screen) =
@@ -258,7 +258,7 @@ fn panics_on_the_screen() {
 
 #[test]
 fn panic_restores_the_terminal_and_is_reported() {
-    let name = "interactive::terminal_restore::panics_on_the_screen";
+    let name = "interactive::terminal_restore::child_process_panics_after_drawing";
     let script = format!(
         "\"$0\" {name} --exact --ignored --nocapture --test-threads=1; stty -a; echo over; sleep 60"
     );

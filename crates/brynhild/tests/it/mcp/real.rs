@@ -41,7 +41,7 @@ fn exec(project: &Project, tool: &str, input: &Value) -> Run {
 }
 
 #[test]
-fn the_everything_server_works() {
+fn everything_server_echoes_a_message() {
     let project = project();
     if add(&project, "everything", "mcp-server-everything", &[]).is_none() {
         return;
@@ -70,7 +70,7 @@ fn the_filesystem_server_reads_the_workspace() {
 }
 
 #[test]
-fn time_server_works() {
+fn time_server_returns_the_time() {
     let project = project();
     if add(&project, "time", "mcp-server-time", &["--local-timezone", "UTC"]).is_none() {
         return;

@@ -75,7 +75,7 @@ fn dev_conversation_uses_saved_changes() {
 }
 
 #[test]
-fn dev_explains_misuse() {
+fn plugin_dev_rejects_wrong_arguments() {
     let project = project();
     new(&project, "greeter", "tool");
     new(&project, "reviewer", "role");

@@ -36,7 +36,7 @@ fn unknown_effort_lists_the_levels() {
 }
 
 #[test]
-fn effort_without_effect_is_told() {
+fn slash_effort_names_a_vendor_without_effort() {
     let server = ModelServer::start([]);
     let project = project_of("mistral", &server);
     let run = project.command(&["--plain"]).stdin("/effort high\n").run();
