@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -43,12 +44,23 @@ pub(super) async fn run(global: Global, args: ServeArgs) -> Outcome {
     let options = options(&run, &args)?;
     let store = run.store()?;
     let host = Rc::new(ServerHost { global, run, store, link: None });
+    until_signal(&args.listen, |stopped| {
+        ::server::serve(host, options, stopped, |place, _| {
+            output::hint(&format!("serving at {place}; ctrl-c ends it"));
+        })
+    })
+    .await
+}
+
+/// Serves at an address until a signal comes, and ends in order then.
+pub(super) async fn until_signal<F: Future<Output = io::Result<()>>>(
+    address: &str,
+    serve: impl FnOnce(Pin<Box<dyn Future<Output = ()>>>) -> F,
+) -> Outcome {
     let mut signals = Signals::new()?;
-    let (stop, mut exit) = (Notify::new(), Exit::Done);
-    let listen = args.listen;
-    let serving = ::server::serve(host, options, stop.notified(), |place, _| {
-        output::hint(&format!("serving at {place}; ctrl-c ends it"));
-    });
+    let (stop, mut exit) = (Rc::new(Notify::new()), Exit::Done);
+    let stopping = Rc::clone(&stop);
+    let serving = serve(Box::pin(async move { stopping.notified().await }));
     tokio::pin!(serving);
     let served = tokio::select! {
         served = &mut serving => served,
@@ -58,8 +70,7 @@ pub(super) async fn run(global: Global, args: ServeArgs) -> Outcome {
             serving.await
         }
     };
-    served.map_err(|error| cannot_listen(&listen, &error))?;
-    Ok(exit)
+    served.map(|()| exit).map_err(|error| cannot_listen(address, &error))
 }
 
 fn cannot_listen(address: &str, error: &io::Error) -> Problem {
