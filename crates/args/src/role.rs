@@ -1,5 +1,6 @@
 //! The flags of `run`, `flow`, `test`, `memory` and `approve`.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -91,9 +92,9 @@ impl A2aCommand {
 /// The options of a server of roles.
 #[derive(Args, Clone, Debug, Default)]
 pub struct RoleServerArgs {
-    /// The address to serve at
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", help_heading = SERVER)]
-    pub host: String,
+    /// The address to serve at (default: `127.0.0.1`)
+    #[arg(long, value_name = "ADDRESS", value_parser = ip_address, help_heading = SERVER)]
+    pub host: Option<IpAddr>,
     /// The port to serve at
     #[arg(long, value_name = "PORT", default_value_t = 8000, help_heading = SERVER)]
     pub port: u16,
@@ -106,6 +107,12 @@ pub struct RoleServerArgs {
 }
 
 const SERVER: &str = "Server";
+
+fn ip_address(text: &str) -> Result<IpAddr, &'static str> {
+    let text = if text == "localhost" { "127.0.0.1" } else { text };
+    let address = text.trim_matches(['[', ']']).parse();
+    address.map_err(|_| "no IP address: `127.0.0.1` is for this machine, `0.0.0.0` for all")
+}
 
 #[derive(Debug, Subcommand)]
 pub enum FlowCommand {

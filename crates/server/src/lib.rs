@@ -18,7 +18,6 @@ mod frames;
 mod guard;
 pub mod host;
 mod hub;
-pub mod lines;
 mod listen;
 mod markdown;
 mod openai;
@@ -36,4 +35,4 @@ pub mod share;
 
 pub use credentials::Token;
 pub use listen::{Address, Options, serve};
-pub use role_server::{RoleServerOptions, RoleServerSettings, role_address, serve_roles};
+pub use role_server::{RoleServerOptions, RoleServerSettings, serve_roles};

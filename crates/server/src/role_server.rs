@@ -16,7 +16,7 @@ use blake3::Hash;
 use bytes::Bytes;
 use contract::secret::Secret;
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use http::{HeaderValue, Method, StatusCode, header};
 use hyper::body::Incoming;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -39,7 +39,6 @@ use runs::Runs;
 pub use settings::RoleServerSettings;
 use token_bucket::TokenBucket;
 
-const FORWARDED: HeaderName = HeaderName::from_static("x-forwarded-proto");
 /// Headers that pages of other origins may send.
 const ALLOWED_HEADERS: &str =
     "Authorization, Content-Type, X-Conversation-Id, X-Resolved-By, A2A-Version";
@@ -59,24 +58,13 @@ pub struct RoleServerOptions {
     pub version: &'static str,
 }
 
-/// Reads the address that the command line names.
-pub fn role_address(host: &str, port: u16) -> Result<SocketAddr, Failure> {
-    let host = if host == "localhost" { "127.0.0.1" } else { host };
-    let address = host.trim_matches(['[', ']']).parse().map_err(|_| {
-        Failure::bad(format!("`{host}` is not an IP address"))
-            .hint("`127.0.0.1` is for this machine, `0.0.0.0` for all")
-    })?;
-    Ok(SocketAddr::new(address, port))
-}
-
 struct RoleServer {
     agents: Vec<Agent>,
     runs: Runs,
     conversations: Conversations,
     host: Rc<dyn RoleHost>,
     key: Option<Hash>,
-    cors_origins: Vec<String>,
-    settings: RoleServerSettings,
+    options: RoleServerOptions,
     bucket: TokenBucket,
     /// The card of the agent, if it is offered by A2A.
     card: Option<Value>,
@@ -99,26 +87,22 @@ impl RoleServer {
     }
 
     fn check(&self, parts: &Parts) -> Result<(), Failure> {
-        let text =
-            |name| parts.headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-        let scheme = text(FORWARDED).and_then(|value| value.split(',').next());
-        if self.settings.server.require_https
+        let scheme = header_of(parts, "x-forwarded-proto").and_then(|it| it.split(',').next());
+        if self.options.settings.server.require_https
             && scheme.is_none_or(|scheme| scheme.trim() != "https")
         {
             let failure = Failure::new(StatusCode::FORBIDDEN, "the role requires HTTPS");
             return Err(Failure { code: Some("https_required"), ..failure });
         }
         if let Some(key) = self.key {
-            let sent = text(header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
+            let sent = header_of(parts, "authorization").and_then(|it| it.strip_prefix("Bearer "));
             if sent.is_none_or(|sent| blake3::hash(sent.as_bytes()) != key) {
                 let what = "the API key is missing or wrong";
                 return Err(Failure::new(StatusCode::UNAUTHORIZED, what));
             }
         }
-        if self.bucket.take(Instant::now()) {
-            return Ok(());
-        }
-        Err(Failure::new(StatusCode::TOO_MANY_REQUESTS, "too many requests"))
+        let is_allowed = self.bucket.take(Instant::now()).then_some(());
+        is_allowed.ok_or_else(|| Failure::new(StatusCode::TOO_MANY_REQUESTS, "too many requests"))
     }
 
     async fn route(self: &Rc<Self>, parts: &Parts, body: &Bytes) -> Result<Reply, Failure> {
@@ -140,6 +124,11 @@ impl RoleServer {
             _ => Err(not_found(path)),
         }
     }
+}
+
+/// The text of a header.
+fn header_of<'a>(parts: &'a Parts, name: &str) -> Option<&'a str> {
+    parts.headers.get(name).and_then(|value| value.to_str().ok()).filter(|text| !text.is_empty())
 }
 
 /// The body of an error, as OpenAI's clients read it.
@@ -181,7 +170,7 @@ impl Service for RoleServer {
             }
             None if path.starts_with("/v1/") => {
                 self.check(parts)?;
-                let limit = self.settings.server.max_request_body_bytes;
+                let limit = self.options.settings.server.max_request_body_bytes;
                 self.route(parts, &collected(parts, body, limit).await?).await
             }
             _ => Err(not_found(path)),
@@ -204,7 +193,7 @@ impl Service for RoleServer {
     fn finish(&self, parts: &Parts, reply: &mut Reply) {
         let Some(origin) = parts.headers.get(header::ORIGIN) else { return };
         let is_allowed = |it: &String| it == "*" || origin == it.as_str();
-        if !self.cors_origins.iter().any(is_allowed) {
+        if !self.options.cors_origins.iter().any(is_allowed) {
             return;
         }
         let headers = reply.headers_mut();
@@ -228,32 +217,32 @@ impl Service for RoleServer {
 pub async fn serve_roles(
     host: Rc<dyn RoleHost>,
     agents: Vec<Agent>,
-    options: RoleServerOptions,
+    mut options: RoleServerOptions,
     until: impl Future<Output = ()>,
     ready: impl FnOnce(&str, Option<&str>),
 ) -> io::Result<()> {
-    let RoleServerOptions { key, mut cors_origins, settings, .. } = options;
     let listener = TcpListener::bind(options.address).await?;
     let address = listener.local_addr()?;
     let place = format!("http://{address}");
+    let key = options.key.take();
     let is_open = key.is_none() && !address.ip().is_loopback();
     let new_key = if is_open { Some(credentials::random()?) } else { None };
     let key = key.map(|key| key.expose().clone()).or_else(|| new_key.clone());
-    cors_origins.extend(settings.server.cors_origins.clone());
-    let door = Door::role(address, key.is_some(), cors_origins.clone());
-    let url = options.public_url.unwrap_or_else(|| format!("{place}/"));
+    let RoleServerSettings { server: settings, rate } = options.settings.clone();
+    options.cors_origins.extend(settings.cors_origins);
+    let door = Door::role(address, key.is_some(), options.cors_origins.clone());
+    let url = options.public_url.take().unwrap_or_else(|| format!("{place}/"));
     let described = agents.first().filter(|_| options.is_a2a);
     let server = Rc::new(RoleServer {
         card: described.map(|agent| a2a::card(agent, &url, (options.version, key.is_some()))),
         tasks: Tasks::default(),
         agents,
-        runs: Runs::new(),
-        conversations: Conversations::new(settings.server.max_conversations),
+        runs: Runs::default(),
+        conversations: Conversations::new(settings.max_conversations),
         host,
         key: key.map(|key| blake3::hash(key.as_bytes())),
-        cors_origins,
-        bucket: TokenBucket::new(&settings.rate, Instant::now()),
-        settings,
+        options,
+        bucket: TokenBucket::new(&rate, Instant::now()),
     });
     ready(&place, new_key.as_deref());
     let listeners = Listeners { door, tcp: Some(listener), unix: None, joining: None };

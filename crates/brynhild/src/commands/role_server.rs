@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use ::server::host::Failure;
 use ::server::role_host::{Agent, Listener, RoleHost, RunEnd, RunFailure, Tell, Work};
-use ::server::{RoleServerOptions, RoleServerSettings, role_address, serve_roles};
+use ::server::{RoleServerOptions, RoleServerSettings, serve_roles};
 use args::{ChatArgs, RunArgs};
 use async_trait::async_trait;
 use contract::event::{Event, EventKind, Input, Outcome as End, Piece};
@@ -40,7 +41,7 @@ pub(super) async fn run(assembly: &Assembly, args: &RunArgs) -> Outcome {
         None => composed::served(assembly, args)?,
     };
     let server = &args.server;
-    let address = role_address(&server.host, server.port).map_err(serve::misused)?;
+    let address = SocketAddr::new(server.host.unwrap_or(Ipv4Addr::LOCALHOST.into()), server.port);
     let variable = assembly.environment.variable("INITRUNNER_API_KEY");
     let key = server.api_key.as_deref().or(variable).filter(|key| !key.is_empty());
     let options = RoleServerOptions {
@@ -99,10 +100,13 @@ struct Stop(Option<watch::Receiver<bool>>);
 #[async_trait]
 impl turn::Signals for Stop {
     async fn next(&mut self) -> Exit {
-        let Some(stop) = &mut self.0 else { return std::future::pending().await };
-        let has_come = stop.wait_for(|stops| *stops).await.is_ok();
-        self.0 = None;
-        if has_come { Exit::Interrupted } else { std::future::pending().await }
+        if let Some(stop) = &mut self.0
+            && stop.wait_for(|stops| *stops).await.is_ok()
+        {
+            self.0 = None;
+            return Exit::Interrupted;
+        }
+        std::future::pending().await
     }
 }
 

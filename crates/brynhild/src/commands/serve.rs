@@ -21,6 +21,7 @@ use contract::event::{Direction, Event, EventKind, Input};
 use contract::id::{Seq, SessionId};
 use contract::policy::Mode;
 use serde_json::Value;
+use sessions::earlier;
 use sessions::error::Error;
 use sessions::export::{Export, Thinking};
 use sessions::store::Store;
@@ -30,7 +31,7 @@ use tokio::sync::{Notify, mpsc};
 use super::live::{self, Live, Talk};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::undo::{self, Detail};
-use crate::assemble::{answering_model, audit, model_cache, session_choice};
+use crate::assemble::{answering_model, audit, model_cache};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::tui::Requests;
 use crate::output;
@@ -145,7 +146,7 @@ impl Host for ServerHost {
     async fn open(&self, wanted: Wanted, reachable: &Reachable) -> Result<Opened, Failure> {
         let Wanted { mut session, cwd, model, mode, fork, system, unsaved } = wanted;
         if let (Some(origin), Some(seq)) = (&session, fork) {
-            let copy = session_choice::free_name(&self.store, origin).map_err(refused)?;
+            let copy = earlier::free_name(&self.store, origin).map_err(refused)?;
             self.store.fork(origin, &copy, Some(seq)).map_err(refused)?;
             session = Some(copy);
         }
@@ -231,7 +232,7 @@ impl Host for ServerHost {
             let keeper = undo::keeper(&assembly, cwd, session)?;
             let history = self.store.history(session)?;
             let detail = if has_diffs { Detail::Lines } else { Detail::Files };
-            undo::data(&keeper, undo::last(&history, turns), detail)
+            undo::data(&keeper, history.last_turns(turns), detail)
         };
         changes().map_err(refused)
     }

@@ -23,7 +23,7 @@ use crate::queue::{Queue, Weight};
 use crate::reply::{self, Reply};
 use crate::role_host::{Agent, Earlier, RunEnd, Work};
 
-use super::RoleServer;
+use super::{RoleServer, header_of};
 
 /// The path of the card, which needs no key.
 pub(super) const CARD: &str = "/.well-known/agent-card.json";
@@ -95,8 +95,9 @@ async fn perform(
     }
     let method = request["method"].as_str().filter(|_| request["jsonrpc"] == "2.0");
     let method = method.ok_or(NO_REQUEST)?;
-    let version = parts.headers.get("a2a-version").and_then(|value| value.to_str().ok());
-    if version.is_none_or(|version| version != "1" && !version.starts_with("1.")) {
+    if header_of(parts, "a2a-version")
+        .is_none_or(|version| version != "1" && !version.starts_with("1."))
+    {
         return Err(OTHER_VERSION);
     }
     let params = &request["params"];
@@ -169,11 +170,7 @@ impl Tasks {
             context_id: context.map_or_else(credentials::random, Ok)?,
             message: message.clone(),
             status: RefCell::new(json!({"state": "TASK_STATE_SUBMITTED"})),
-            text: RefCell::default(),
-            is_data: Cell::default(),
-            followers: RefCell::default(),
-            cancel: watch::Sender::new(false),
-            end: watch::Sender::new(false),
+            ..Task::default()
         });
         let mut tasks = self.0.borrow_mut();
         tasks.push_back(Rc::clone(&task));
@@ -186,6 +183,7 @@ impl Tasks {
     }
 }
 
+#[derive(Default)]
 struct Task {
     id: String,
     context_id: String,

@@ -21,10 +21,9 @@ use crate::replay::internal;
 use crate::reply::{self, Reply};
 use crate::role_host::{Earlier, Listener, RunEnd, Work};
 
-use super::{RoleServer, error_of};
+use super::{RoleServer, error_of, header_of};
 
 pub(super) const CONVERSATION: HeaderName = HeaderName::from_static("x-conversation-id");
-const RESOLVED_BY: HeaderName = HeaderName::from_static("x-resolved-by");
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
 /// The earlier messages, and the prompt: the last message of the user. System messages become a
@@ -55,11 +54,6 @@ fn exchange(messages: &[Message]) -> Result<(Vec<Earlier>, String), Failure> {
     }
 }
 
-/// The text of a header.
-fn header(parts: &Parts, name: &HeaderName) -> Option<String> {
-    parts.headers.get(name)?.to_str().ok().map(str::to_owned).filter(|text| !text.is_empty())
-}
-
 pub(super) async fn complete(
     server: &Rc<RoleServer>,
     parts: &Parts,
@@ -68,7 +62,7 @@ pub(super) async fn complete(
     let request: Request = read(body)?;
     let agent = server.agent(request.model.as_deref())?;
     let (earlier, prompt) = exchange(&request.messages)?;
-    let id = header(parts, &CONVERSATION);
+    let id = header_of(parts, CONVERSATION.as_str()).map(str::to_owned);
     let key = id.clone().map(|id| (agent, id));
     let known = key.as_ref().and_then(|it| server.conversations.history(it, Instant::now()));
     let history = known.unwrap_or(earlier);
@@ -102,7 +96,7 @@ pub(super) async fn approve(
     run_id: &str,
     body: &Bytes,
 ) -> Result<Reply, Failure> {
-    let by = header(parts, &RESOLVED_BY).unwrap_or_else(|| "api".to_owned());
+    let by = header_of(parts, "x-resolved-by").unwrap_or("api").to_owned();
     let work = Work::Resume { run_id: run_id.to_owned(), approved: read(body)?, by };
     let host = Rc::clone(&server.host);
     let work = async move |listener| host.run(work, listener).await;

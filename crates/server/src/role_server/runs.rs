@@ -8,16 +8,13 @@ use tokio::task::JoinSet;
 
 use crate::role_host::Listener;
 
+#[derive(Default)]
 pub(super) struct Runs {
     tasks: RefCell<JoinSet<()>>,
     ending: watch::Sender<bool>,
 }
 
 impl Runs {
-    pub(super) fn new() -> Self {
-        Self { tasks: RefCell::default(), ending: watch::Sender::new(false) }
-    }
-
     /// Starts a task that goes on if its client goes away.
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + 'static) {
         let mut tasks = self.tasks.borrow_mut();
