@@ -33,8 +33,8 @@ pub use manage::{
 };
 pub use mcp::{McpAddArgs, McpCommand, McpLoginArgs, McpScope};
 pub use role::{
-    ApproveArgs, ClearedPart, FlowCommand, MemoryCommand, MemoryKind, RunArgs, RunAudit, RunFormat,
-    TestArgs,
+    A2aCommand, ApproveArgs, ClearedPart, FlowCommand, MemoryCommand, MemoryKind, RunArgs,
+    RunAudit, RunFormat, TestArgs,
 };
 pub use serve::ServeArgs;
 
@@ -218,6 +218,9 @@ pub enum Command {
     /// Resume or check a flow
     #[command(subcommand)]
     Flow(FlowCommand),
+    /// Serve roles to other agents
+    #[command(subcommand)]
+    A2a(A2aCommand),
     /// Check a role file
     Validate {
         /// The role file or its directory

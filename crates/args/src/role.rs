@@ -1,5 +1,6 @@
 //! The flags of `run`, `flow`, `test`, `memory` and `approve`.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -49,9 +50,68 @@ pub struct RunArgs {
     /// The output format
     #[arg(short = 'f', long, value_name = "FORMAT")]
     pub format: Option<RunFormat>,
+    /// Serve the role, or each agent of a group, as a model over HTTP
+    #[arg(long, conflicts_with_all = ["interactive", "autonomous", "sense", "dry_run", "prompt", "resume", "continue_last", "session"])]
+    pub serve: bool,
+    #[command(flatten)]
+    pub server: RoleServerArgs,
+    /// Serve by A2A (`a2a serve`), at another address if one is named.
+    #[arg(skip)]
+    pub a2a: Option<Option<String>>,
     /// The run of a flow that is resumed (`flow resume`).
     #[arg(skip)]
     pub flow_run: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum A2aCommand {
+    /// Serve a role to other agents over HTTP, by A2A 1.0
+    Serve {
+        /// The role: the file or its directory
+        role: PathBuf,
+        /// Serve this agent of a group
+        #[arg(long, value_name = "NAME")]
+        agent: Option<String>,
+        /// The address that the agent's card names, if it is another one
+        #[arg(long, value_name = "URL")]
+        url: Option<String>,
+        #[command(flatten)]
+        server: RoleServerArgs,
+    },
+}
+
+impl A2aCommand {
+    /// The command that does the work.
+    pub fn into_command(self) -> Command {
+        let Self::Serve { role, agent, url, server } = self;
+        let a2a = Some(url);
+        Command::Run(RunArgs { role, agent, serve: true, a2a, server, ..RunArgs::default() })
+    }
+}
+
+/// The options of a server of roles.
+#[derive(Args, Clone, Debug, Default)]
+pub struct RoleServerArgs {
+    /// The address to serve at (default: `127.0.0.1`)
+    #[arg(long, value_name = "ADDRESS", value_parser = ip_address, help_heading = SERVER)]
+    pub host: Option<IpAddr>,
+    /// The port to serve at
+    #[arg(long, value_name = "PORT", default_value_t = 8000, help_heading = SERVER)]
+    pub port: u16,
+    /// The key that clients must send (default: `INITRUNNER_API_KEY`)
+    #[arg(long, value_name = "KEY", help_heading = SERVER)]
+    pub api_key: Option<String>,
+    /// Accept requests of pages of this origin, such as `https://example.com`
+    #[arg(long, value_name = "ORIGIN", help_heading = SERVER)]
+    pub cors_origin: Vec<String>,
+}
+
+const SERVER: &str = "Server";
+
+fn ip_address(text: &str) -> Result<IpAddr, &'static str> {
+    let text = if text == "localhost" { "127.0.0.1" } else { text };
+    let address = text.trim_matches(['[', ']']).parse();
+    address.map_err(|_| "no IP address: `127.0.0.1` is for this machine, `0.0.0.0` for all")
 }
 
 #[derive(Debug, Subcommand)]

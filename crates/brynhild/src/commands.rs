@@ -25,6 +25,7 @@ pub(crate) mod plugin;
 mod repl;
 mod role;
 mod role_runner;
+mod role_server;
 mod sandbox;
 mod schema;
 mod serve;
@@ -132,6 +133,7 @@ fn prompt_command(
     if let Some(command) = command {
         let command = match command {
             Command::Flow(flow) => flow.into_command(),
+            Command::A2a(a2a) => a2a.into_command(),
             other => other,
         };
         if *args == ChatArgs::default() {
@@ -330,6 +332,7 @@ fn dispatch(assembly: &Assembly, command: Command) -> Outcome {
     }
     match command {
         Command::Chat(args) => asynchronously(chat::run(assembly, &args)),
+        Command::Run(args) if args.serve => asynchronously(role_server::run(assembly, &args)),
         Command::Run(args) => asynchronously(composed::run(assembly, &args)),
         Command::Validate { role } => asynchronously(composed::validate(assembly, &role)),
         Command::Test(args) => asynchronously(evals::run(assembly, &args)),
@@ -366,6 +369,7 @@ fn dispatch(assembly: &Assembly, command: Command) -> Outcome {
         Command::Untrust { path } => trust::untrust(assembly, path.as_deref()),
         Command::Sandbox(command) => asynchronously(sandbox::run(assembly, command)),
         Command::Flow(_)
+        | Command::A2a(_)
         | Command::Schema { .. }
         | Command::Completions { .. }
         | Command::Man

@@ -29,7 +29,7 @@ pub struct Composed {
     pub members: Vec<Member>,
     pub kind: Kind,
     /// A role without tools that asks the model of the document.
-    pub(crate) lead: Role,
+    pub lead: Role,
 }
 
 pub struct Member {

@@ -77,6 +77,8 @@ pub struct Role {
     /// Rules on prompts and answers, if it has any.
     pub content: Option<ContentSettings>,
     pub network: ProgramNetwork,
+    /// The keys below `security`, for a server.
+    pub security: Value,
     /// True if its stores may lie outside of InitRunner's home (`restrict_db_paths: false`).
     pub has_free_store_paths: bool,
     /// True if it stands in an envelope, which ignores keys that it does not know.

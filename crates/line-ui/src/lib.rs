@@ -3,6 +3,7 @@
 
 pub mod exit;
 pub mod json;
+pub mod lines;
 pub mod output;
 pub mod panics;
 pub mod plain;

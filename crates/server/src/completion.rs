@@ -36,6 +36,14 @@ enum Content {
 }
 
 impl Message {
+    /// Returns true if it has a part that is not text.
+    pub(crate) fn has_files(&self) -> bool {
+        match &self.content {
+            Some(Content::Parts(parts)) => parts.iter().any(|part| part["text"].is_null()),
+            None | Some(Content::Text(_)) => false,
+        }
+    }
+
     pub(crate) fn text(&self) -> String {
         match &self.content {
             None => String::new(),

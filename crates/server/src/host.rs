@@ -19,11 +19,13 @@ pub struct Failure {
     pub status: StatusCode,
     pub message: String,
     pub hint: Option<String>,
+    /// The name of the problem for clients of OpenAI's API, if its status does not say enough.
+    pub code: Option<&'static str>,
 }
 
 impl Failure {
     pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), hint: None }
+        Self { status, message: message.into(), hint: None, code: None }
     }
 
     #[must_use]
@@ -35,7 +37,7 @@ impl Failure {
     pub fn of(message: String, hint: Option<String>, is_misuse: bool) -> Self {
         let status =
             if is_misuse { StatusCode::BAD_REQUEST } else { StatusCode::INTERNAL_SERVER_ERROR };
-        Self { status, message, hint }
+        Self { hint, ..Self::new(status, message) }
     }
 
     pub(crate) fn bad(message: impl Into<String>) -> Self {

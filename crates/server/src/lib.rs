@@ -5,6 +5,8 @@
 //! as a stream that begins with the log, so that no client misses an event, and a client that reads
 //! slowly is dropped and resumes; the agent never waits for it. Requests come from programs and from
 //! browsers, in which other pages try to reach this machine too, so `guard` checks each one.
+//!
+//! A second kind of server offers roles as models: the binary implements [`role_host::RoleHost`].
 
 mod answers;
 pub mod attach;
@@ -16,7 +18,6 @@ mod frames;
 mod guard;
 pub mod host;
 mod hub;
-pub mod lines;
 mod listen;
 mod markdown;
 mod openai;
@@ -24,6 +25,8 @@ mod page;
 mod queue;
 mod replay;
 mod reply;
+pub mod role_host;
+mod role_server;
 mod room;
 mod routes;
 mod service;
@@ -32,3 +35,4 @@ pub mod share;
 
 pub use credentials::Token;
 pub use listen::{Address, Options, serve};
+pub use role_server::{RoleServerOptions, RoleServerSettings, serve_roles};

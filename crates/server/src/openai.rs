@@ -4,9 +4,9 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
-use contract::event::{Answer, Event, EventKind, Input, Outcome, Piece};
-use contract::id::{Seq, SessionId, Timestamp};
-use contract::message::{Part, Reply as ModelReply, StopReason, Usage};
+use contract::event::{Answer, EventKind, Input, Outcome, Piece};
+use contract::id::{SessionId, Timestamp};
+use contract::message::{StopReason, Usage};
 use contract::policy::Mode;
 use http::{HeaderName, HeaderValue, StatusCode};
 use serde_json::json;
@@ -17,12 +17,13 @@ use crate::host::{Conversation, Failure, Opened, Wanted};
 use crate::hub::Hub;
 use crate::queue::{Queue, Weight};
 use crate::reply::{self, Reply};
+use crate::role_host::{self, Earlier};
 
 /// Names the session in the reply.
 const SESSION: HeaderName = HeaderName::from_static("x-brynhild-session");
 
 /// The messages as a session: its system prompt, what was said before, and the prompt.
-fn session(messages: &[Message]) -> Result<(Option<String>, Vec<EventKind>, String), Failure> {
+fn session(messages: &[Message]) -> Result<(Option<String>, Vec<Earlier>, String), Failure> {
     let (mut system, mut before) = (Vec::new(), Vec::new());
     let Some((last, earlier)) = messages.split_last().filter(|(last, _)| last.role == "user")
     else {
@@ -32,17 +33,9 @@ fn session(messages: &[Message]) -> Result<(Option<String>, Vec<EventKind>, Stri
         let text = message.text();
         match message.role.as_str() {
             "system" | "developer" => system.push(text),
-            "assistant" => {
-                let reply =
-                    ModelReply { parts: vec![Part::Text { text }], ..ModelReply::default() };
-                before.push(EventKind::ReplyFinished { reply, usage: Usage::default() });
-            }
-            _ => before.push(EventKind::TurnStarted { prompt: text }),
+            "assistant" => before.push(Earlier::Answer(text)),
+            _ => before.push(Earlier::Prompt(text)),
         }
-    }
-    if !before.is_empty() {
-        let outcome = Outcome::Answered { stop_reason: StopReason::EndTurn };
-        before.push(EventKind::TurnFinished { outcome, usage: Usage::default() });
     }
     let system = Some(system.join("\n\n")).filter(|text| !text.is_empty());
     Ok((system, before, last.text()))
@@ -53,9 +46,6 @@ pub(crate) async fn complete(hub: &Rc<Hub>, request: Request) -> Result<Reply, F
     let now = Timestamp::now();
     let id = SessionId::parse(&format!("chat-{}", now.0.as_microsecond()));
     let id = id.map_err(|error| Failure::bad(error.to_string()))?;
-    let event =
-        |(seq, kind)| Event { seq: Seq(seq), session: id.clone(), at: now, within: None, kind };
-    let before = (1..).zip(before).map(event).collect();
     let wanted = Wanted {
         session: Some(id.clone()),
         cwd: hub.cwd.clone(),
@@ -63,7 +53,7 @@ pub(crate) async fn complete(hub: &Rc<Hub>, request: Request) -> Result<Reply, F
         model: request.model.filter(|model| model != "brynhild" && !model.is_empty()),
         mode: Some(Mode::ReadOnly),
         system,
-        unsaved: Some(before),
+        unsaved: Some(role_host::events(&id, hub.cwd.display().to_string(), before)),
         ..Wanted::default()
     };
     let opened = hub.host.open(wanted, &hub.reachable).await?;

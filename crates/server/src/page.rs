@@ -2,48 +2,26 @@
 
 use crate::reply::{self, Reply};
 
-const SCRIPT: &str = "text/javascript; charset=utf-8";
-const STYLE: &str = "text/css; charset=utf-8";
-const PICTURE: &str = "image/svg+xml";
-const TEXT: &str = "text/plain; charset=utf-8";
-
-/// A file with the path under which it is served, and its type.
-macro_rules! asset {
-    ($name:literal, $kind:expr) => {
-        (concat!("/assets/", $name), $kind, include_bytes!(concat!("../page/", $name)))
+/// Files with the paths under which they are served, and their types.
+macro_rules! assets {
+    ($($kind:literal: $($name:literal)*;)*) => {
+        &[
+            ("/", "text/html; charset=utf-8", include_bytes!("../page/index.html")),
+            $($((concat!("/assets/", $name), $kind, include_bytes!(concat!("../page/", $name)))),*),*
+        ]
     };
 }
 
 /// The files of the page. A module that is missing here is found by a test.
-const ASSETS: &[(&str, &str, &[u8])] = &[
-    ("/", "text/html; charset=utf-8", include_bytes!("../page/index.html")),
-    asset!("api.js", SCRIPT),
-    asset!("app.js", SCRIPT),
-    asset!("completion.js", SCRIPT),
-    asset!("composer.js", SCRIPT),
-    asset!("diff.js", SCRIPT),
-    asset!("fold.js", SCRIPT),
-    asset!("format.js", SCRIPT),
-    asset!("header.js", SCRIPT),
-    asset!("icons.js", SCRIPT),
-    asset!("markdown.js", SCRIPT),
-    asset!("masks.js", SCRIPT),
-    asset!("notify.js", SCRIPT),
-    asset!("panel.js", SCRIPT),
-    asset!("question.js", SCRIPT),
-    asset!("session.js", SCRIPT),
-    asset!("sidebar.js", SCRIPT),
-    asset!("start.js", SCRIPT),
-    asset!("state.js", SCRIPT),
-    asset!("stream.js", SCRIPT),
-    asset!("tool.js", SCRIPT),
-    asset!("transcript.js", SCRIPT),
-    asset!("style.css", STYLE),
-    asset!("icon.svg", PICTURE),
-    asset!("vendor/preact-htm.js", SCRIPT),
-    asset!("vendor/LICENSE-htm", TEXT),
-    asset!("vendor/LICENSE-preact", TEXT),
-];
+const ASSETS: &[(&str, &str, &[u8])] = assets! {
+    "text/javascript; charset=utf-8": "api.js" "app.js" "completion.js" "composer.js" "diff.js"
+        "fold.js" "format.js" "header.js" "icons.js" "markdown.js" "masks.js" "notify.js" "panel.js" "question.js"
+        "session.js" "sidebar.js" "start.js" "state.js" "stream.js" "tool.js" "transcript.js"
+        "vendor/preact-htm.js";
+    "text/css; charset=utf-8": "style.css";
+    "image/svg+xml": "icon.svg";
+    "text/plain; charset=utf-8": "vendor/LICENSE-htm" "vendor/LICENSE-preact";
+};
 
 pub(crate) fn find(path: &str) -> Option<Reply> {
     let (_, kind, bytes) = ASSETS.iter().find(|(name, _, _)| *name == path)?;

@@ -114,6 +114,19 @@ impl Queue {
         .await
     }
 
+    /// Waits until the client is gone.
+    pub(crate) async fn closed(&self) {
+        poll_fn(|context| {
+            let mut inner = self.0.borrow_mut();
+            if inner.is_closed {
+                return Poll::Ready(());
+            }
+            inner.writer = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+
     /// The next frames, joined.
     pub(crate) fn poll_next(&self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let mut inner = self.0.borrow_mut();

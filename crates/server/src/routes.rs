@@ -231,7 +231,7 @@ impl Server {
                 ["sessions" | "events" | "commands" | "models" | "files" | "markdown" | "login"]
                 | ["chat", "completions"],
             ) => Err(method_not_allowed()),
-            _ => Err(Failure::new(StatusCode::NOT_FOUND, format!("there is no {path}"))),
+            _ => Err(not_found(path)),
         }
     }
 
@@ -315,8 +315,7 @@ impl Service for Server {
             if parts.method != Method::GET {
                 return Err(method_not_allowed());
             }
-            let missing = || Failure::new(StatusCode::NOT_FOUND, format!("there is no {path}"));
-            return page::find(&path).ok_or_else(missing);
+            return page::find(&path).ok_or_else(|| not_found(&path));
         }
         if path == "/v1/health" && parts.method == Method::GET {
             return Ok(reply::ok(
@@ -353,6 +352,10 @@ impl Service for Server {
     fn report(&self, text: &str) {
         self.hub.host.refused(text);
     }
+}
+
+pub(crate) fn not_found(path: &str) -> Failure {
+    Failure::new(StatusCode::NOT_FOUND, format!("there is no {path}"))
 }
 
 pub(crate) fn method_not_allowed() -> Failure {

@@ -34,6 +34,9 @@ pub enum Error {
         /// Who has it open.
         holder: Holder,
     },
+    /// A later version of the program wrote it, so it can only be read.
+    #[error("session {0} was written by a later version of Brynhild")]
+    Newer(SessionId),
     /// The system refused.
     #[error(transparent)]
     File(#[from] FileError),

@@ -11,6 +11,7 @@
 
 pub mod conversation_log;
 mod disk;
+pub mod earlier;
 pub mod error;
 pub mod export;
 mod index;

@@ -24,6 +24,14 @@ pub struct Repair {
     pub cause: Cause,
 }
 
+/// The problems of a log in words: the first few, and the number of others.
+pub fn damage(repairs: &[Repair], count: u64) -> impl Iterator<Item = String> {
+    const SHOWN: usize = 3;
+    let more = count.saturating_sub(repairs.len().min(SHOWN) as u64);
+    let rest = (more > 0).then(|| format!("{more} more places"));
+    repairs.iter().take(SHOWN).map(ToString::to_string).chain(rest)
+}
+
 /// The contents of a log.
 #[derive(Debug, Default)]
 pub struct Contents {

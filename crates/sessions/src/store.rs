@@ -7,8 +7,9 @@ use std::io::{self, BufReader, ErrorKind, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use contract::event::Event;
+use contract::event::{Event, EventKind};
 use contract::id::{Seq, SessionId, Timestamp};
+use contract::log::{Log as _, LogError};
 use files::lock::Lock;
 use files::private;
 use files::stamp::stamp;
@@ -47,6 +48,30 @@ pub struct Opened {
     pub repairs: Vec<Repair>,
     /// How many damaged places there are in all.
     pub repair_count: u64,
+}
+
+/// Appends events to the log of a session in which nobody converses.
+pub struct EventAppender {
+    log: FileLog,
+    session: SessionId,
+    seq: Seq,
+}
+
+impl EventAppender {
+    /// Continues a log after its last event.
+    pub fn new(opened: Opened, id: &SessionId) -> Result<Self, Error> {
+        let log = opened.log.ok_or_else(|| Error::Newer(id.clone()))?;
+        let seq = opened.events.last().map(|event| event.seq).unwrap_or_default();
+        Ok(Self { log, session: id.clone(), seq })
+    }
+
+    /// Writes and syncs one event.
+    pub fn append(&mut self, kind: EventKind) -> Result<(), LogError> {
+        self.seq = self.seq.next();
+        let (session, at) = (self.session.clone(), Timestamp::now());
+        self.log.append(&[Event { seq: self.seq, session, at, within: None, kind }])?;
+        self.log.sync()
+    }
 }
 
 impl Store {

@@ -105,6 +105,12 @@ impl Assembly {
         Self { run, services, parts: Arc::default() }
     }
 
+    /// A copy with plugins and a Python host of its own, which end with its conversation.
+    pub(crate) fn separate(&self) -> Self {
+        let services = Arc::new(self.services.in_same_sandbox());
+        Self::with_services(self.run.clone(), services)
+    }
+
     pub(crate) fn into_run(self) -> RunContext {
         self.run
     }

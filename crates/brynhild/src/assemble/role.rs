@@ -40,6 +40,7 @@ use initrunner::task::RunScope;
 use initrunner::variables;
 use plugins::guard::{Allowance, Guard, RoleGuards};
 use serde_json::Value;
+use server::RoleServerSettings;
 
 use crate::assemble;
 use crate::assemble::answering_model::AnsweringModel;
@@ -127,6 +128,7 @@ pub(crate) fn check(assembly: &Assembly, role: &Role) -> Vec<Finding> {
     let mut findings = Vec::new();
     let skills = skills::named(assembly, role, &mut findings);
     answer::schema(assembly, role, &mut findings);
+    findings.extend(RoleServerSettings::read(&role.security).err().map(|what| error("", what)));
     let entries = role.tools.iter().chain(skills.iter().flat_map(|skill| &skill.tools));
     for (index, entry) in entries.enumerate() {
         findings.extend(tools::check(assembly, role, (&python::entry_place(index), entry)));

@@ -10,9 +10,9 @@ use contract::log::Log;
 use contract::message::Usage;
 use server::host::Reachable;
 use sessions::error::{Error, FileError, Holder};
-use sessions::reader::Repair;
 use sessions::store::{Cut, Opened, Store};
 use sessions::unsaved::Unsaved;
+use sessions::{earlier, reader};
 
 use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
@@ -68,7 +68,7 @@ fn open(run: &RunContext, root: &Path, no_save: bool) -> Result<ChosenSession, P
     };
     let store = run.store()?;
     if global.fork {
-        let copy = free_name(&store, &id)?;
+        let copy = earlier::free_name(&store, &id)?;
         let opened = store.fork(&id, &copy, None)?;
         return continued(copy, opened);
     }
@@ -219,19 +219,12 @@ fn continued(id: SessionId, opened: Opened) -> Result<ChosenSession, Problem> {
     };
     let repaired =
         |text: String| EventKind::Notice { level: Level::Warning, text, hint: None, topic: None };
-    let mut notices: Vec<EventKind> = damage(&opened.repairs, opened.repair_count)
+    let mut notices: Vec<EventKind> = reader::damage(&opened.repairs, opened.repair_count)
         .map(|damage| repaired(format!("the session's log is damaged: {damage}")))
         .collect();
     notices.extend(opened.cut.map(|cut| shortened(&cut, &opened.events)));
-    let storage = SessionStorage::Saved;
-    Ok(ChosenSession {
-        id,
-        storage,
-        log: Arc::new(log),
-        history: opened.events,
-        notices,
-        server: None,
-    })
+    let (storage, history) = (SessionStorage::Saved, opened.events);
+    Ok(ChosenSession { storage, log: Arc::new(log), history, notices, ..unsaved(id) })
 }
 
 /// The notice that the model does not see the oldest part of a very long history. The log keeps it.
@@ -248,14 +241,6 @@ fn shortened(cut: &Cut, events: &[Event]) -> EventKind {
     }
 }
 
-/// The problems of a log: the first few, and the number of others.
-pub(crate) fn damage(repairs: &[Repair], count: u64) -> impl Iterator<Item = String> {
-    const TOLD: usize = 3;
-    let more = count.saturating_sub(repairs.len().min(TOLD) as u64);
-    let rest = (more > 0).then(|| format!("{more} more places"));
-    repairs.iter().take(TOLD).map(ToString::to_string).chain(rest)
-}
-
 fn refused(error: &Error) -> Problem {
     let problem = Problem::misuse(error.to_string());
     match error {
@@ -263,18 +248,5 @@ fn refused(error: &Error) -> Problem {
             problem.hint("end the other one, or continue in a copy with `--fork`")
         }
         _ => problem,
-    }
-}
-
-pub(crate) fn free_name(store: &Store, id: &SessionId) -> Result<SessionId, Problem> {
-    // The name of the copy must not become too long for a file name.
-    let stem = contract::text::head(id.as_str(), 80);
-    let mut number = 1;
-    loop {
-        let name = SessionId::parse(&format!("{stem}-fork-{number}"))?;
-        if !store.exists(&name) {
-            return Ok(name);
-        }
-        number += 1;
     }
 }

@@ -18,7 +18,7 @@ pub(crate) use tui::slash::Detail;
 
 use crate::assemble::assembly::Assembly;
 use crate::assemble::session_choice::{ChosenSession, SessionStorage};
-use crate::exit::{Exit, Problem};
+use crate::exit::Problem;
 
 const MAX_DIFF_BYTES: usize = 100_000;
 
@@ -76,17 +76,6 @@ pub(crate) fn restore(
         record(event)?;
     }
     Ok(report)
-}
-
-pub(crate) fn exit(report: &UndoReport) -> Exit {
-    if report.kept.is_empty() { Exit::Done } else { Exit::Failed }
-}
-
-/// The last turns that changed files, oldest first; all if there is no number.
-pub(crate) fn last(history: &History, count: Option<u32>) -> &[Turn] {
-    let turns = history.turns();
-    let count = count.map_or(turns.len(), |count| usize::try_from(count).unwrap_or(usize::MAX));
-    &turns[turns.len().saturating_sub(count)..]
 }
 
 pub(crate) fn listed(

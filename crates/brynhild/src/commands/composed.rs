@@ -8,10 +8,11 @@ use audit::tasks::FlowResults;
 use initrunner::compose::{Composed, ComposedReading, Document, Kind};
 use initrunner::member_run::{MemberRun, RunHost};
 use initrunner::role::{Finding, ModelSettings, Reading, Severity};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::role::{self as single_role, print_findings};
 use super::role_runner::Runner;
+use super::role_server::Served;
 use super::task_journal;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::role;
@@ -60,6 +61,7 @@ pub(super) fn choose(assembly: &mut Assembly, path: &Path, args: &RunArgs) -> Re
     let refused = [
         ("--interactive", args.interactive),
         ("--autonomous", args.autonomous),
+        ("--serve", args.serve && !matches!(composed.kind, Kind::Group)),
         ("--token-budget", args.token_budget.is_some()),
         ("--var", !args.var.is_empty()),
         ("--resume", assembly.global.resume.is_some()),
@@ -81,6 +83,24 @@ fn sound(reading: ComposedReading) -> Result<Composed, Problem> {
         let text = format!("{}: {}", reading.file.display(), errors.join("; "));
         Problem::misuse(text).hint("`brynhild validate` shows all problems")
     })
+}
+
+/// The members of a group that is served, and its keys below `security`.
+pub(super) fn served(assembly: &Assembly, args: &RunArgs) -> Result<(Vec<Served>, Value), Problem> {
+    let Document::Composed(reading) = role::open_document(assembly, &args.role)? else {
+        return Err(Problem::failed(format!("{} has changed", args.role.display())));
+    };
+    let composed = sound(*reading)?;
+    if args.a2a.is_some() {
+        return Err(Problem::misuse("a group has several agents").hint("name one by `--agent`"));
+    }
+    let mut roles = Vec::new();
+    for member in composed.members {
+        let mut alone = assembly.clone();
+        role::choose_read(&mut alone, member.role)?;
+        roles.extend(alone.role.clone().map(|chosen| (member.name, alone, chosen)));
+    }
+    Ok((roles, composed.lead.security))
 }
 
 pub(super) async fn run(assembly: &Assembly, args: &RunArgs) -> Outcome {

@@ -14,9 +14,11 @@ use initrunner::host::{RoleConversation, RoleRun, RoleRunner};
 use initrunner::role::Role;
 use initrunner::task::RunScope;
 use line_ui::tee::{LeveledLog, Tee};
+use line_ui::turn;
 use line_ui::verdict::Verdict;
 use plugins::hooks::Ask as _;
 use serde_json::Value;
+use server::role_host::{self, Earlier};
 use tokio::sync::OnceCell;
 
 use super::approvals;
@@ -62,14 +64,14 @@ impl<'a> Runner<'a> {
 
     /// Opens a conversation with the role that the run was started with.
     pub(super) async fn open_chosen(&self) -> Result<Box<dyn RoleConversation>, Problem> {
-        let assembly = self.separate();
+        let assembly = self.assembly.separate();
         OpenRun::open(&assembly, Arc::clone(self.answering().await?)).await
     }
 
     /// Opens a conversation with that role which shows its work and is saved.
     pub(super) async fn open_shown(&self) -> Result<OpenRun, Problem> {
         let (chat, answering) = (ChatArgs::default(), Arc::clone(self.answering().await?));
-        let mut opened = OpenRun::new(self.assembly, &chat, answering).await?;
+        let mut opened = OpenRun::new(self.assembly, &chat, answering, Vec::new()).await?;
         opened.log = super::chat::log(self.assembly, &chat)?;
         opened.may_pause = true;
         let has_schema = opened.role.as_ref().is_some_and(|role| role.output.is_some());
@@ -79,12 +81,6 @@ impl<'a> Runner<'a> {
         }
         Ok(opened)
     }
-
-    /// A copy of the run with plugins and a Python host of its own, which end with the conversation.
-    fn separate(&self) -> Assembly {
-        let services = Arc::new(self.assembly.services.in_same_sandbox());
-        Assembly::with_services(self.assembly.clone().into_run(), services)
-    }
 }
 
 #[async_trait(?Send)]
@@ -93,7 +89,7 @@ impl RoleRunner for Runner<'_> {
         if self.is_stopped.get() {
             return Err(String::from("interrupted"));
         }
-        let mut assembly = self.separate();
+        let mut assembly = self.assembly.separate();
         let opened = async {
             role::choose_read(&mut assembly, role)?;
             if let Some(chosen) = &mut assembly.role {
@@ -119,14 +115,16 @@ pub(super) struct OpenRun {
     background: BackgroundServices,
     pub(super) role: Option<Arc<OpenRole>>,
     storage: SessionStorage,
-    view: Box<dyn View>,
+    pub(super) view: Box<dyn View>,
     log: Option<LeveledLog>,
     last: Option<Verdict>,
     /// True if it pauses at calls that nobody can approve now.
-    may_pause: bool,
+    pub(super) may_pause: bool,
     pub(super) waiting: Vec<(CallId, String, Value)>,
     /// The decisions about calls that waited before the first prompt.
     pub(super) decided: approvals::Decided,
+    /// Stops the next turn; signals of the program if there are none.
+    pub(super) signals: Option<Box<dyn turn::Signals>>,
 }
 
 impl OpenRun {
@@ -135,16 +133,25 @@ impl OpenRun {
         answering: Arc<AnsweringModel>,
     ) -> Result<Box<dyn RoleConversation>, Problem> {
         let chat = ChatArgs { no_save: true, ..ChatArgs::default() };
-        Ok(Box::new(Self::new(assembly, &chat, answering).await?))
+        Ok(Box::new(Self::new(assembly, &chat, answering, Vec::new()).await?))
     }
 
-    async fn new(
+    /// Opens a conversation that begins with a history.
+    pub(super) async fn new(
         assembly: &Assembly,
         chat: &ChatArgs,
         answering: Arc<AnsweringModel>,
+        history: Vec<Earlier>,
     ) -> Result<Self, Problem> {
-        let opened = OpenConversation::open(assembly, chat, answering, |_, _| ()).await?;
-        let OpenConversation { id, conversation, background, role, storage, .. } = opened.0;
+        let cwd = assembly.root()?.display().to_string();
+        let opening = OpenConversation::open(assembly, chat, answering, |_, chosen| {
+            let events = role_host::events(&chosen.id, cwd, history);
+            chosen.history.extend(events.clone());
+            chosen.log.append(&events)
+        });
+        let (opened, appended) = opening.await?;
+        appended?;
+        let OpenConversation { id, conversation, background, role, storage, .. } = opened;
         let view = Box::new(frontends::quiet(assembly));
         let (log, last, may_pause, waiting) = (None, None, false, Vec::new());
         Ok(Self {
@@ -159,16 +166,23 @@ impl OpenRun {
             may_pause,
             waiting,
             decided: Vec::new(),
+            signals: None,
         })
     }
 
-    async fn show(&mut self, input: Input) -> io::Result<Verdict> {
+    pub(super) async fn show(&mut self, input: Input) -> io::Result<Verdict> {
         let (view, log) = (self.view.as_mut(), self.log.take());
         let decided = std::mem::take(&mut self.decided);
         let role = self.role.as_deref().filter(|_| self.may_pause);
         let approvals = role.map(|role| approvals::of_role(role, decided));
         let mut tee = Tee { view, log, kept: None, approvals };
-        let shown = frontends::show(&mut self.conversation, Some(input), &mut tee, None).await;
+        let Conversation { events, inputs, .. } = &mut self.conversation;
+        let ends = turn::Conversation { events, inputs };
+        let mut signals = match self.signals.take() {
+            Some(signals) => signals,
+            None => Box::new(Signals::new()?),
+        };
+        let shown = turn::show(ends, Some(input), &mut tee, None, signals.as_mut()).await;
         self.log = tee.log;
         self.waiting = tee.approvals.map(|it| it.waiting).unwrap_or_default();
         shown

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -20,6 +21,7 @@ use contract::event::{Direction, Event, EventKind, Input};
 use contract::id::{Seq, SessionId};
 use contract::policy::Mode;
 use serde_json::Value;
+use sessions::earlier;
 use sessions::error::Error;
 use sessions::export::{Export, Thinking};
 use sessions::store::Store;
@@ -29,7 +31,7 @@ use tokio::sync::{Notify, mpsc};
 use super::live::{self, Live, Talk};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::undo::{self, Detail};
-use crate::assemble::{answering_model, audit, model_cache, session_choice};
+use crate::assemble::{answering_model, audit, model_cache};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::tui::Requests;
 use crate::output;
@@ -43,12 +45,23 @@ pub(super) async fn run(global: Global, args: ServeArgs) -> Outcome {
     let options = options(&run, &args)?;
     let store = run.store()?;
     let host = Rc::new(ServerHost { global, run, store, link: None });
+    until_signal(&args.listen, |stopped| {
+        ::server::serve(host, options, stopped, |place, _| {
+            output::hint(&format!("serving at {place}; ctrl-c ends it"));
+        })
+    })
+    .await
+}
+
+/// Serves at an address until a signal comes, and ends in order then.
+pub(super) async fn until_signal<F: Future<Output = io::Result<()>>>(
+    address: &str,
+    serve: impl FnOnce(Pin<Box<dyn Future<Output = ()>>>) -> F,
+) -> Outcome {
     let mut signals = Signals::new()?;
-    let (stop, mut exit) = (Notify::new(), Exit::Done);
-    let listen = args.listen;
-    let serving = ::server::serve(host, options, stop.notified(), |place, _| {
-        output::hint(&format!("serving at {place}; ctrl-c ends it"));
-    });
+    let (stop, mut exit) = (Rc::new(Notify::new()), Exit::Done);
+    let stopping = Rc::clone(&stop);
+    let serving = serve(Box::pin(async move { stopping.notified().await }));
     tokio::pin!(serving);
     let served = tokio::select! {
         served = &mut serving => served,
@@ -58,8 +71,7 @@ pub(super) async fn run(global: Global, args: ServeArgs) -> Outcome {
             serving.await
         }
     };
-    served.map_err(|error| cannot_listen(&listen, &error))?;
-    Ok(exit)
+    served.map(|()| exit).map_err(|error| cannot_listen(address, &error))
 }
 
 fn cannot_listen(address: &str, error: &io::Error) -> Problem {
@@ -134,7 +146,7 @@ impl Host for ServerHost {
     async fn open(&self, wanted: Wanted, reachable: &Reachable) -> Result<Opened, Failure> {
         let Wanted { mut session, cwd, model, mode, fork, system, unsaved } = wanted;
         if let (Some(origin), Some(seq)) = (&session, fork) {
-            let copy = session_choice::free_name(&self.store, origin).map_err(refused)?;
+            let copy = earlier::free_name(&self.store, origin).map_err(refused)?;
             self.store.fork(origin, &copy, Some(seq)).map_err(refused)?;
             session = Some(copy);
         }
@@ -220,7 +232,7 @@ impl Host for ServerHost {
             let keeper = undo::keeper(&assembly, cwd, session)?;
             let history = self.store.history(session)?;
             let detail = if has_diffs { Detail::Lines } else { Detail::Files };
-            undo::data(&keeper, undo::last(&history, turns), detail)
+            undo::data(&keeper, history.last_turns(turns), detail)
         };
         changes().map_err(refused)
     }

@@ -5,22 +5,20 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use args::{ExportFormat, SessionCommand, ThinkingStyle};
-use contract::event::{Direction, Event, EventKind};
-use contract::id::{Seq, SessionId, Timestamp};
-use contract::log::Log;
+use contract::event::{Direction, EventKind};
+use contract::id::SessionId;
 use contract::text::visible;
 use serde_json::json;
 use sessions::export::{Export, Thinking};
-use sessions::log::FileLog;
+use sessions::reader;
 use sessions::search::{Hit, Who};
 use sessions::snapshots::{SessionSnapshots, UndoRequest};
-use sessions::store::{Opened, Store};
+use sessions::store::{EventAppender, Store};
 use sessions::summary::Summary;
 
 use super::confirmed;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
-use crate::assemble::session_choice;
 use crate::assemble::undo::{self, Detail};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::export::write_with;
@@ -98,7 +96,7 @@ fn list(run: &RunContext, store: &Store, limit: usize) -> Outcome {
 fn read<'a>(store: &'a Store, id: &str) -> Result<Export<'a>, Problem> {
     let id = store.resolve(id)?;
     let export = Export::of_log(store, &id)?;
-    for damage in session_choice::damage(&export.damage.repairs, export.damage.repair_count) {
+    for damage in reader::damage(&export.damage.repairs, export.damage.repair_count) {
         output::warning(&format!("session {id} is damaged: {damage}"));
     }
     Ok(export)
@@ -230,10 +228,11 @@ fn restore(
     let opened = store.open(&id).map_err(|error| Problem::misuse(error.to_string()))?;
     let mut appender = EventAppender::new(opened, &id)?;
     let history = || Ok(store.history(&id)?);
-    let mut record = |kind: EventKind| appender.append(kind);
+    let mut record = |kind: EventKind| Ok(appender.append(kind)?);
     let report = undo::restore(&snapshots, history, (direction, request), &mut record)?;
     assembly.report(&report, report.to_string())?;
-    Ok(if report.turns.is_empty() { Exit::Done } else { undo::exit(&report) })
+    let is_whole = report.turns.is_empty() || report.kept.is_empty();
+    Ok(if is_whole { Exit::Done } else { Exit::Failed })
 }
 
 fn changes(
@@ -244,35 +243,11 @@ fn changes(
 ) -> Outcome {
     let (id, snapshots) = snapshots(assembly, store, id)?;
     let history = store.history(&id)?;
-    let turns = undo::last(&history, turns);
+    let turns = history.last_turns(turns);
     if assembly.wants_json() {
         output::json(&undo::data(&snapshots, turns, detail)?)?;
     } else {
         output::text(undo::listed(&snapshots, turns, detail)?)?;
     }
     Ok(Exit::Done)
-}
-
-/// Appends events to the log of a session that is not open.
-struct EventAppender {
-    log: FileLog,
-    session: SessionId,
-    seq: Seq,
-}
-
-impl EventAppender {
-    fn new(opened: Opened, id: &SessionId) -> Result<Self, Problem> {
-        let log = opened.log.ok_or_else(|| {
-            Problem::failed(format!("session {id} was written by a later version of Brynhild"))
-        })?;
-        let seq = opened.events.last().map(|event| event.seq).unwrap_or_default();
-        Ok(Self { log, session: id.clone(), seq })
-    }
-
-    fn append(&mut self, kind: EventKind) -> Result<(), Problem> {
-        self.seq = self.seq.next();
-        let (session, at) = (self.session.clone(), Timestamp::now());
-        self.log.append(&[Event { seq: self.seq, session, at, within: None, kind }])?;
-        Ok(self.log.sync()?)
-    }
 }

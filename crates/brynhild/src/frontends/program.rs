@@ -37,7 +37,7 @@ pub(crate) async fn converse(
         verdict.borrow_mut().interrupt(exit)
     };
     let is_misused =
-        server::lines::converse((events, inputs), session, prompt, show, signal).await?;
+        line_ui::lines::converse((events, inputs), session, prompt, show, signal).await?;
     let verdict = verdict.borrow();
     let has_result = verdict.outcome.is_some() || verdict.exit().is_signal();
     Ok(if is_misused {

@@ -29,6 +29,7 @@ use line_ui::tee::BackgroundLog;
 use plugins::dialects;
 use plugins::open_plugins::Listed;
 use server::host::Reachable;
+use sessions::earlier;
 use sessions::snapshots::{SessionSnapshots, UndoReport, UndoRequest};
 
 use crate::assemble::answering_model::{self, AnsweringModel};
@@ -244,7 +245,7 @@ impl Requests {
                 Answer::Items(Picks::Sessions, lists::sessions(&self.assembly, &self.id)?)
             }
             Request::Messages => {
-                let messages = rewind::messages(&self.assembly.store()?, self.saved_id()?)?;
+                let messages = earlier::messages(&self.assembly.store()?, self.saved_id()?)?;
                 Answer::messages(messages.into_iter().map(|message| message.text))
             }
             Request::Arguments(command) => {
@@ -385,7 +386,7 @@ impl Requests {
                 let (store, id) = (self.assembly.store()?, self.saved_id()?);
                 let copy = match message {
                     Some(number) => rewind::message(&store, id, number)?.copy_after(&store, id)?,
-                    None => rewind::copy(&store, id, None)?,
+                    None => earlier::copy(&store, id, None)?,
                 };
                 Answer::Leave(Leave::Session(copy.to_string()))
             }
@@ -489,7 +490,7 @@ impl Requests {
 
     fn changes(&self, turns: Option<u32>, detail: Detail) -> Result<Vec<FileChange>, Problem> {
         let history = self.assembly.store()?.history(&self.id)?;
-        undo::parts(self.keeper()?, undo::last(&history, turns), detail)
+        undo::parts(self.keeper()?, history.last_turns(turns), detail)
     }
 
     /// Refuses to lose an unsaved conversation.

@@ -1,10 +1,12 @@
 //! `brynhild serve` as browsers and programs use it, over plain sockets.
 
+mod a2a;
 mod attacks;
 mod clients;
 mod joining;
 mod limits;
 mod questions;
+mod roles;
 mod sharing;
 
 use std::io::{BufRead, BufReader, Read, Write};

@@ -34,10 +34,7 @@ pub(crate) fn read(value: Option<&Value>, fields: &mut Fields) -> Value {
         let path = format!("security.{key}");
         match key.as_str() {
             // InitRunner accepts `audit` and ignores it.
-            "tools" | "resources" | "preset" | "content" | "audit" => {}
-            "server" | "rate_limit" => {
-                fields.warning(&path, "it only matters for a server, and does nothing here");
-            }
+            "tools" | "resources" | "preset" | "content" | "audit" | "server" | "rate_limit" => {}
             "sandbox" => check_sandbox(&security[key], fields),
             _ => fields.error(&path, "it is not known"),
         }

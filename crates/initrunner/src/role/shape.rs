@@ -209,6 +209,7 @@ fn parts(spec: &Map<String, Value>, fields: &mut Fields) -> Role {
         ingest: IngestSettings::read(spec.get("ingest"), spec.get("security"), fields),
         content: ContentSettings::read(spec.get("security"), fields),
         memory: MemorySettings::read(spec.get("memory"), fields),
+        security: spec.get("security").cloned().unwrap_or_default(),
         network: import_rules::network(spec.get("security")),
         has_free_store_paths: import_rules::has_free_store_paths(spec.get("security"), fields),
         variables: spec.get("deps_schema").filter(|value| !value.is_null()).cloned(),

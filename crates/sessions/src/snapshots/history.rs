@@ -95,6 +95,13 @@ impl History {
         &self.turns
     }
 
+    /// The last turns, oldest first; all if there is no number.
+    pub fn last_turns(&self, count: Option<u32>) -> &[Turn] {
+        let all = self.turns.len();
+        let count = count.map_or(all, |count| usize::try_from(count).unwrap_or(usize::MAX));
+        &self.turns[all.saturating_sub(count)..]
+    }
+
     fn begin(&mut self, at: Timestamp, prompt: &str) -> Turn {
         self.count += 1;
         let line = typed(prompt).unwrap_or(prompt).lines().find(|line| !line.trim().is_empty());

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use contract::event::Direction;
 use contract::id::SessionId;
+use sessions::earlier;
 use sessions::snapshots::{SessionSnapshots, UndoRequest};
 use tui::user_command::UserCommands;
 
@@ -46,7 +47,7 @@ impl Talk<'_> {
         let (store, id) = (self.assembly.store()?, session.saved_id()?);
         let copy = match message {
             Some(number) => rewind::message(&store, id, number)?.copy_after(&store, id)?,
-            None => rewind::copy(&store, id, None)?,
+            None => earlier::copy(&store, id, None)?,
         };
         self.show(&format!("This is the session {copy}."))?;
         Ok(Step::Leave(Next::Session(Some(copy.to_string()))))
@@ -89,7 +90,7 @@ impl Session<'_> {
     ) -> Result<String, Problem> {
         let snapshots = self.snapshots()?;
         let history = run.store()?.history(&self.opened.id)?;
-        undo::listed(snapshots, undo::last(&history, turns), detail)
+        undo::listed(snapshots, history.last_turns(turns), detail)
     }
 
     pub(super) fn saved_id(&self) -> Result<&SessionId, Problem> {

@@ -8,6 +8,7 @@ use contract::policy::Approvals;
 use contract::skill::Skill;
 use contract::tool::ToolSpec;
 use plugins::dialects::Named;
+use sessions::earlier;
 
 use super::{BUILTIN, Facts, Offer, sentence};
 use crate::assemble::assembly::Assembly;
@@ -75,8 +76,8 @@ pub(super) fn took(assembly: &Assembly, id: &SessionId) -> Option<String> {
 
 /// The messages of the user that `/rewind` and `/fork` can go back to, with their numbers.
 pub(super) fn messages(run: &RunContext, id: Option<&SessionId>) -> Result<String, Problem> {
-    let messages = rewind::messages(&run.store()?, rewind::saved(id)?)?;
-    let row = |(number, message): (usize, rewind::UserMessage)| {
+    let messages = earlier::messages(&run.store()?, rewind::saved(id)?)?;
+    let row = |(number, message): (usize, earlier::UserMessage)| {
         vec![number.to_string(), sentence(&message.text)]
     };
     if messages.is_empty() {
