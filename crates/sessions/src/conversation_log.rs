@@ -16,8 +16,8 @@ use jiff::tz::TimeZone;
 
 use crate::error::{FileError, cannot};
 
-pub use document::{figures, markdown};
-pub use files::{Kind, LogFile, list, locate, read};
+pub use document::{figures, json_figure, markdown};
+pub use files::{Kind, LogFile, list, locate, read, session_of};
 pub use raw::{RawExchange, RawLog};
 
 /// Where conversation logs go.

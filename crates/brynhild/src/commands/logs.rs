@@ -1,8 +1,6 @@
 //! `logs`: lists, prints and exports conversation logs.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::File;
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
 use args::{Direction, Indexes, LogsCommand, ThinkingStyle};
@@ -132,7 +130,9 @@ fn list(run: &RunContext, kind: Kind, limit: usize, all: bool) -> Outcome {
         let sessions = store.list()?;
         let sessions = sessions.into_iter().filter(|session| session.cwd == here);
         let sessions: HashSet<String> = sessions.map(|session| session.id.to_string()).collect();
-        logs.retain(|log| session_of(&log.path).is_some_and(|id| sessions.contains(&id)));
+        logs.retain(|log| {
+            conversation_log::session_of(&log.path).is_some_and(|id| sessions.contains(&id))
+        });
     }
     logs.truncate(limit);
     let directory = directory.display().to_string();
@@ -148,20 +148,14 @@ fn list(run: &RunContext, kind: Kind, limit: usize, all: bool) -> Outcome {
     run.report(&data, lines.collect::<String>())
 }
 
-/// The session that a log is about, which its first line names.
-fn session_of(path: &Path) -> Option<String> {
-    let mut line = String::new();
-    BufReader::new(File::open(path).ok()?).read_line(&mut line).ok()?;
-    let line: Value = serde_json::from_str(&line).ok()?;
-    Some(line["session_id"].as_str()?.to_owned())
-}
-
 fn view(run: &RunContext, file: Option<&Path>, raw: bool, summary: bool) -> Outcome {
     let lines = read(&locate(run, file)?)?;
     if summary && run.wants_json() {
         let figures: Map<String, Value> = conversation_log::figures(&lines)
             .into_iter()
-            .map(|(name, value)| (name.to_lowercase().replace(' ', "_"), json_figure(value)))
+            .map(|(name, value)| {
+                (name.to_lowercase().replace(' ', "_"), conversation_log::json_figure(value))
+            })
             .collect();
         output::json(&figures)?;
     } else if summary {
@@ -181,10 +175,4 @@ fn view(run: &RunContext, file: Option<&Path>, raw: bool, summary: bool) -> Outc
         output::text(text)?;
     }
     Ok(Exit::Done)
-}
-
-/// A figure as a number if it is one; money has a sign before it.
-fn json_figure(figure: String) -> Value {
-    let number = figure.trim_start_matches('$').parse::<serde_json::Number>();
-    number.map_or(Value::String(figure), Value::Number)
 }

@@ -122,3 +122,9 @@ fn kind(line: &Value) -> &str {
 fn text<'a>(line: &'a Value, key: &str) -> &'a str {
     line.get(key).and_then(Value::as_str).unwrap_or_default()
 }
+
+/// A figure as a number if it is one; money has a sign before it.
+pub fn json_figure(figure: String) -> Value {
+    let number = figure.trim_start_matches('$').parse::<serde_json::Number>();
+    number.map_or(Value::String(figure), Value::Number)
+}

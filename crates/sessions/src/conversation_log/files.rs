@@ -1,7 +1,7 @@
 //! The files of conversation logs: made without ever overwriting one, found again, read.
 
 use std::fs::{self, File};
-use std::io::{BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{BufRead as _, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use contract::id::Timestamp;
@@ -177,4 +177,12 @@ fn open_directory(settings: &Settings) -> Result<File, Error> {
         rustix::fs::fchmod(&directory, Mode::RWXU).map_err(cannot("close to others", path))?;
     }
     Ok(directory.into())
+}
+
+/// The session that a log is about, which its first line names.
+pub fn session_of(path: &Path) -> Option<String> {
+    let mut line = String::new();
+    BufReader::new(File::open(path).ok()?).read_line(&mut line).ok()?;
+    let line: Value = serde_json::from_str(&line).ok()?;
+    Some(line["session_id"].as_str()?.to_owned())
 }
