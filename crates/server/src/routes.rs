@@ -277,7 +277,7 @@ impl Server {
         let NewSession { cwd, name, model, mut mode, fork, role } = read(body)?;
         if role.is_some() {
             let failure = Failure::bad("a session of the server plays no role");
-            return Err(failure.hint("`brynhild run ROLE.yaml` plays one"));
+            return Err(failure.hint("`brynhild run ROLE.yaml --serve` serves one"));
         }
         if let Some(mode) = mode {
             need(client, scope_of_mode(mode))?;

@@ -296,7 +296,7 @@ async fn approve(assembly: &Assembly, name: &str) -> Outcome {
     let data: Vec<Value> = changes.iter().map(data).collect();
     let mut lines: Vec<String> = Vec::new();
     if changes.is_empty() && files.is_empty() {
-        lines.push(format!("{name} offers what you agreed to"));
+        lines.push(format!("{name} equals the approved version"));
     }
     let file_line = |file: &String| format!("{file}: {name} runs it as it is from here on");
     lines.extend(files.iter().map(file_line));

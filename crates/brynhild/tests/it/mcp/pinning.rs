@@ -112,7 +112,7 @@ fn changed_user_program_asks_again() {
     assert!(approved.success().stdout.contains("servers/mine.py"), "{approved}");
     exec(&project, "mcp__m__echo", &json!({"text": "x"})).success();
     let approved = project.brynhild(&["mcp", "approve", "m"]);
-    assert!(approved.success().stdout.contains("m offers what you agreed to"), "{approved}");
+    assert!(approved.success().stdout.contains("m equals the approved version"), "{approved}");
 }
 
 /// Removes or breaks the cached catalog of a server.
