@@ -157,6 +157,18 @@ fn key_guards_the_api_and_not_the_health() {
 }
 
 #[test]
+fn key_is_taken_from_the_variable() {
+    let model = ModelServer::start([Reply::text("yes")]);
+    let project = project_with_role(&model, &Value::Null);
+    let command = project.command(&["run", "role.yaml", "--serve", "--port", "0"]);
+    let running = command.env("INITRUNNER_API_KEY", "sesame").spawn();
+    let url = running.line(0);
+    let server = RoleServer { running, url };
+    assert_eq!(server.send("GET", "/v1/models", "", &Value::Null).status, 401);
+    server.send("GET", "/v1/models", "Authorization: Bearer sesame\r\n", &Value::Null).ok();
+}
+
+#[test]
 fn address_for_all_machines_gets_a_key() {
     let model = ModelServer::start([Reply::text("yes")]);
     let project = project_with_role(&model, &Value::Null);
