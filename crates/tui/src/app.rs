@@ -490,8 +490,12 @@ impl App {
                 self.request_completions(effects);
             }
             Answer::Arguments { command, items } => {
-                self.composer.completion.arguments = Some((command, items));
-                self.composer.completion.refresh(&self.composer.buffer);
+                let Composer { completion, buffer, .. } = &mut self.composer;
+                // Another command may have been typed meanwhile.
+                if completion.command(buffer).is_some_and(|item| item.value == command) {
+                    completion.arguments = Some((command, items));
+                    completion.refresh(buffer);
+                }
             }
             Answer::Start(action) => self.act(action, effects),
             Answer::Theme(name) => self.deed(Deed::Theme { name, is_final: true }, effects),

@@ -35,6 +35,19 @@ fn arguments_are_requested_once_and_found_by_label() {
 }
 
 #[test]
+fn late_arguments_of_another_command_are_ignored() {
+    let mut stage = with_commands();
+    stage.type_in("/skill ");
+    let answer = |command: &str, value: &str| Answer::Arguments {
+        command: command.into(),
+        items: vec![item(value, "", "")],
+    };
+    stage.answer(answer("skill", "tide")).answer(answer("resume", "session-1"));
+    stage.shows("tide");
+    stage.hides("session-1");
+}
+
+#[test]
 fn enter_sends_optional_commands_and_accepts_a_selection() {
     let items = || vec![item("first", "", ""), item("second", "", "")];
     let mut stage = with_commands();
