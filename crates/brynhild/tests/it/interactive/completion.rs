@@ -112,6 +112,7 @@ fn copied_text_reaches_tmux() {
     let terminal = start(&project);
     terminal.send("say it\r");
     terminal.wait_for("words to copy");
+    terminal.wait_for(" out");
     terminal.send("\x14y");
     terminal.wait_for("Copied");
     let deadline = Instant::now() + Duration::from_mins(1);
