@@ -489,14 +489,7 @@ impl App {
                 self.composer.completion.refresh(&self.composer.buffer);
                 self.request_completions(effects);
             }
-            Answer::Arguments { command, items } => {
-                let Composer { completion, buffer, .. } = &mut self.composer;
-                // Another command may have been typed meanwhile.
-                if completion.command(buffer).is_some_and(|item| item.value == command) {
-                    completion.arguments = Some((command, items));
-                    completion.refresh(buffer);
-                }
-            }
+            Answer::Arguments { command, items } => self.composer.take_arguments(command, items),
             Answer::Start(action) => self.act(action, effects),
             Answer::Theme(name) => self.deed(Deed::Theme { name, is_final: true }, effects),
             Answer::Files { files, is_cut } => {

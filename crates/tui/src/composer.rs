@@ -9,6 +9,7 @@ mod vim;
 use ratatui_core::layout::{Position, Rect};
 
 use crate::canvas::Canvas;
+use crate::host::Item;
 use crate::text::narrow;
 use crate::theme::Role;
 
@@ -62,6 +63,15 @@ impl Composer {
     pub(crate) fn changed(&mut self) {
         self.history.leave();
         self.completion.refresh(&self.buffer);
+    }
+
+    /// Takes the arguments of a command, unless another one was typed meanwhile.
+    pub(crate) fn take_arguments(&mut self, command: String, items: Vec<Item>) {
+        let is_typed = |item: &Item| item.value == command;
+        if self.completion.command(&self.buffer).is_some_and(is_typed) {
+            self.completion.arguments = Some((command, items));
+            self.completion.refresh(&self.buffer);
+        }
     }
 
     /// Rows that it wants at a width.
