@@ -197,6 +197,11 @@ impl FileChange {
         let counts = self.counts.map(|(added, removed)| format!(" (+{added} -{removed})"));
         format!("{}{}\n", self.description, counts.unwrap_or_default())
     }
+
+    /// The heading and the diff.
+    pub fn text(&self) -> String {
+        self.heading() + &self.unified
+    }
 }
 
 /// A list of the host to pick from.

@@ -83,8 +83,7 @@ pub(crate) fn listed(
     turns: &[Turn],
     detail: Detail,
 ) -> Result<String, Problem> {
-    let told = parts(keeper, turns, detail)?;
-    Ok(told.iter().map(|part| part.heading() + &part.unified).collect())
+    Ok(parts(keeper, turns, detail)?.iter().map(ShownChange::text).collect())
 }
 
 pub(crate) fn parts(

@@ -1,21 +1,20 @@
 //! Without a command: a conversation, line by line.
 
-mod rewinding;
+mod session;
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, Mutex};
 
 use args::{ChatArgs, OutputFormat};
-use contract::event::{EventKind, Input};
-use contract::message::Usage;
-use contract::policy::Mode;
+use contract::event::Input;
 use contract::text::visible;
 use initrunner::role::{Interval, SessionBudget};
 use line_ui::steering::Steering;
 use line_ui::tee::Tee;
 use serde_json::Value;
+use session::Session;
+use tui::host::{Answer, FileChange, Leave};
 use tui::line::{Line, Lines};
 use tui::role_line::{Attachments, RoleLine};
 use tui::user_command;
@@ -23,19 +22,19 @@ use tui::user_command;
 use super::chat::{self, OpenConversation};
 use crate::assemble::answering_model::{self, AnsweringModel};
 use crate::assemble::assembly::Assembly;
-use crate::assemble::role::{self, OpenRole};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice::{self, ChosenSession, SessionStorage};
-use crate::assemble::setup::{Reload, Setup};
-use crate::assemble::{effort, mcp, undo};
+use crate::assemble::setup::Setup;
+use crate::assemble::{effort, role};
 use crate::exit::{Exit, Outcome, Problem};
-use crate::frontends::slash::{self, Control, Expansion, Facts};
+use crate::frontends::slash::{self, Control, Expansion, RewindFiles};
+use crate::frontends::tui::{Requests, TurnState};
 use crate::frontends::{self, View};
 use crate::output;
 use crate::signals::Signals;
 
 /// Converses until the input ends, with `words` as the first prompt.
-pub(crate) async fn run_after(mut assembly: Assembly, words: Option<String>) -> Outcome {
+pub(crate) async fn run_after(assembly: Assembly, words: Option<String>) -> Outcome {
     let mut signals = Signals::new()?;
     let is_terminal = assembly.environment.terminal.stdin;
     let mut lines = lines(&assembly);
@@ -48,6 +47,7 @@ pub(crate) async fn run_after(mut assembly: Assembly, words: Option<String>) -> 
         }
     }
     chat::warn_of_missing_theme(&assembly);
+    let mut assembly = Arc::new(assembly);
     let mut exit = Exit::Done;
     // The provider and the model before `/model`, until the new one is known to work.
     let mut former = None;
@@ -57,7 +57,8 @@ pub(crate) async fn run_after(mut assembly: Assembly, words: Option<String>) -> 
             (Err(problem), None) => return Err(problem),
             (Err(problem), Some(former)) => {
                 report_problem(&problem, &mut exit);
-                (assembly.global.provider, assembly.global.model) = former;
+                let global = &mut Arc::make_mut(&mut assembly).global;
+                (global.provider, global.model) = former;
                 continue;
             }
         };
@@ -65,24 +66,26 @@ pub(crate) async fn run_after(mut assembly: Assembly, words: Option<String>) -> 
         let (lines, signals) = (&mut lines, &mut signals);
         let mut talk =
             Talk { assembly: &assembly, answering: &answering, lines, signals, attachments };
-        match talk.session(first.take(), &mut exit).await? {
+        let next = talk.session(first.take(), &mut exit).await?;
+        let assembly = Arc::make_mut(&mut assembly);
+        match next {
             Next::End => {
                 let times = [Interval::AfterSession];
-                role::stores::end_session(&assembly, &answering, &times).await;
+                role::stores::end_session(assembly, &answering, &times).await;
                 return Ok(exit);
             }
             Next::Model { model: (provider, model), session } => {
                 let global = &mut assembly.global;
                 former = Some((global.provider.replace(provider), global.model.replace(model)));
-                go_on_with(&mut assembly, session);
+                go_on_with(assembly, session);
             }
-            Next::Session(Some(session)) => go_on_with(&mut assembly, Some(session)),
-            Next::Session(None) => start_new(&mut assembly),
+            Next::Session(Some(session)) => go_on_with(assembly, Some(session)),
+            Next::Session(None) => start_new(assembly),
             Next::Role { module, session } => {
-                if let Err(problem) = role::renew(&mut assembly, module).await {
+                if let Err(problem) = role::renew(assembly, module).await {
                     report_problem(&problem, &mut exit);
                 }
-                go_on_with(&mut assembly, session);
+                go_on_with(assembly, session);
             }
         }
     }
@@ -141,27 +144,11 @@ enum Step {
 }
 
 struct Talk<'a> {
-    assembly: &'a Assembly,
+    assembly: &'a Arc<Assembly>,
     answering: &'a Arc<AnsweringModel>,
     lines: &'a mut Lines,
     signals: &'a mut Signals,
     attachments: Attachments,
-}
-
-struct Session<'a> {
-    opened: OpenConversation,
-    watch: Arc<Reload>,
-    view: Tee<'a>,
-    usage: Usage,
-    mode: Mode,
-    has_begun: bool,
-    /// True if the user insisted on an end.
-    is_given_up: bool,
-    json_role: Option<Arc<OpenRole>>,
-    has_failed: bool,
-    later: VecDeque<String>,
-    /// Other lines that were typed, and not sent because the turn was stopped.
-    unsent: Vec<String>,
 }
 
 impl Talk<'_> {
@@ -183,24 +170,35 @@ impl Talk<'_> {
         };
         let (opened, (watch, has_begun, before)) =
             OpenConversation::open(assembly, &args, answering, prepare).await?;
-        let json_role = opened.role.clone().filter(|_| assembly.wants_json());
+        let OpenConversation { conversation, background, snapshots, id, storage, mode, .. } =
+            opened;
+        let json_role = opened.role.filter(|_| assembly.wants_json());
         let mut view: Box<dyn View> = if json_role.is_some() {
             Box::new(frontends::quiet(assembly))
         } else {
-            chat::view(assembly, assembly.global.verbose, opened.storage, Value::Null)
+            chat::view(assembly, assembly.global.verbose, storage, Value::Null)
+        };
+        let requests = Requests {
+            assembly: Arc::clone(assembly),
+            answering: opened.answering,
+            watch,
+            background,
+            snapshots,
+            id,
+            storage,
+            // Its server carries out no commands of lines.
+            joined: None,
+            state: Mutex::new(TurnState { mode, has_begun, ..TurnState::default() }),
         };
         let mut session = Session {
-            opened,
-            watch,
+            conversation,
+            requests,
             view: Tee {
                 view: view.as_mut(),
                 log: chat::log(assembly, &args)?,
                 kept: before,
                 approvals: None,
             },
-            usage: Usage::default(),
-            mode: assembly.mode(),
-            has_begun,
             is_given_up: false,
             json_role,
             has_failed: false,
@@ -210,11 +208,11 @@ impl Talk<'_> {
         self.greet();
         let next = self.lines(&mut session, first, exit).await;
         let is_kept = session.is_kept();
-        let Session { opened, mut view, has_failed, .. } = session;
-        frontends::part(opened.conversation, &mut view, has_failed).await;
-        opened.background.close().await;
+        let Session { conversation, requests, mut view, has_failed, .. } = session;
+        frontends::part(conversation, &mut view, has_failed).await;
+        requests.background.close().await;
         if matches!(next, Ok(Next::End)) && is_kept && is_terminal {
-            session_choice::offer_resuming(opened.id.as_str());
+            session_choice::offer_resuming(requests.id.as_str());
         }
         next
     }
@@ -282,7 +280,8 @@ impl Talk<'_> {
             }
             was_interrupted = false;
             let limits = self.assembly.role.as_ref().map(|role| &role.role.guardrails);
-            match limits.and_then(|it| it.session_budget(session.usage.total_tokens())) {
+            let used = session.requests.state().usage.total_tokens();
+            match limits.and_then(|it| it.session_budget(used)) {
                 Some(SessionBudget::Exhausted) => {
                     let text = "Session token budget exhausted. Stopping further execution.";
                     output::error(text);
@@ -292,7 +291,7 @@ impl Talk<'_> {
                 Some(SessionBudget::Low(text)) => output::warning(&text),
                 None => {}
             }
-            let is_over = session.opened.conversation.inputs.is_closed() || session.is_given_up;
+            let is_over = session.conversation.inputs.is_closed() || session.is_given_up;
             let is_stopped = matches!(*exit, Exit::Terminated | Exit::HungUp | Exit::Quit)
                 || (*exit == Exit::Interrupted && !is_terminal);
             if is_over || is_stopped {
@@ -320,27 +319,7 @@ impl Talk<'_> {
         }
         let expansion = match slash::parse(&text) {
             None => Expansion::AsIs,
-            Some(slash) => {
-                let present = session.watch.present().await;
-                let assembly = present.assembly.as_deref().unwrap_or(self.assembly);
-                let OpenConversation { id, storage, .. } = &session.opened;
-                let facts = || Facts {
-                    tools: &present.tools,
-                    usage: &session.usage,
-                    session: Some(id).filter(|_| *storage == SessionStorage::Saved),
-                    mode: session.mode,
-                    answering: Some(self.answering.as_ref()),
-                    policy: Some(present.policy.as_ref()),
-                };
-                let expansion = match mcp::prompt(assembly, slash.name, slash.rest).await? {
-                    Some(text) => Expansion::Prompt { text, skill: None },
-                    None => slash::expand(assembly, slash, facts).await?,
-                };
-                if let Expansion::Prompt { skill: Some(skill), .. } = &expansion {
-                    present.grants.activate(&skill.name);
-                }
-                expansion
-            }
+            Some(slash) => session.requests.expanded(slash).await?,
         };
         match expansion {
             Expansion::AsIs | Expansion::Prompt { .. } => {
@@ -405,34 +384,18 @@ impl Talk<'_> {
         control: Control,
         exit: &mut Exit,
     ) -> Result<Step, Problem> {
-        match control {
-            Control::Clear => session.work(Input::Clear, exit).await?,
-            Control::Compact { instructions } => {
-                session.work(Input::Compact { instructions }, exit).await?;
-            }
+        let requests = &session.requests;
+        let is_fork = matches!(control, Control::Fork(_));
+        let answer = match control {
             Control::Mode(mode) => {
-                session.mode = mode;
-                session.opened.background.set_mode(mode);
-                let _ = session.opened.conversation.inputs.send(Input::Mode { mode }).await;
                 self.show(&format!("The mode is {}.", mode.as_str()))?;
+                requests.change_mode(mode)
             }
-            Control::Effort(level) => {
-                let level = level.unwrap_or_else(|| effort::next(self.assembly, self.answering));
-                let (text, input) = effort::change(self.assembly, self.answering, level);
-                if let Some(input) = input {
-                    let _ = session.opened.conversation.inputs.send(input).await;
-                }
-                self.show(&text)?;
+            Control::Effort(None) => {
+                let next = effort::next(self.assembly, self.answering);
+                requests.control(Control::Effort(Some(next)), None)?
             }
-            Control::Model(None) => {
-                self.show(&format!("The model is {}.", self.answering.model))?;
-            }
-            Control::Model(Some(name)) => {
-                let session = session.continued("/model")?;
-                let current = &self.answering.choice.candidate;
-                let model = answering_model::switched(self.assembly, current, &name);
-                return Ok(Step::Leave(Next::Model { model, session }));
-            }
+            Control::Model(None) => Answer::Show(format!("The model is {}.", self.answering.model)),
             Control::Theme(_) => {
                 return Err(screen_only("theme", "lines have the terminal's own colors"));
             }
@@ -440,122 +403,53 @@ impl Talk<'_> {
             Control::Serve(_) => {
                 return Err(screen_only("serve", "`brynhild serve` offers all sessions"));
             }
-            Control::Rename(title) => {
-                session.saved_id()?;
-                self.show(&format!("The title is now {title}."))?;
-                session.record(EventKind::Titled { title }).await?;
-            }
-            Control::Resume(id) => {
-                let found = self.assembly.store()?.resolve(&id).map_err(|error| {
-                    Problem::misuse(error.to_string()).hint("`/resume` lists the sessions")
-                })?;
-                return Ok(Step::Leave(Next::Session(Some(found.to_string()))));
-            }
-            Control::Fresh => return Ok(Step::Leave(Next::Session(None))),
-            Control::Fork(message) => return self.fork(session, message),
             Control::Rewind { message, files } => {
-                return self.rewind(session, message, files).await;
+                Answer::Leave(self.rewind(session, message, files).await?)
             }
-            Control::Restore { direction, turns, is_forced } => {
-                let wanted = undo::request(turns, is_forced, false);
-                let text = session.restore(self.assembly, direction, wanted).await?;
-                self.show(&text)?;
-            }
-            Control::Changes { turns, detail } => {
-                let text = session.changes(self.assembly, turns, detail)?;
-                self.show(&text)?;
-            }
-            Control::Export(path) => {
-                let id = &session.opened.id;
-                let path = path.unwrap_or_else(|| format!("{id}.md").into());
-                let path = self.assembly.environment.cwd.join(path);
-                let unsaved = session.view.kept.as_deref();
-                frontends::export::export_conversation(self.assembly, id, unsaved, (&path, None))?;
-                self.show(&format!("Written: {}", path.display()))?;
-            }
-            Control::Quit => return Ok(Step::Leave(Next::End)),
-        }
-        Ok(Step::Stay)
-    }
-}
-
-impl Session<'_> {
-    async fn turn(
-        &mut self,
-        input: Input,
-        mut steering: Option<Steering>,
-        exit: &mut Exit,
-    ) -> Result<(), Problem> {
-        self.has_begun = true;
-        let mut input = Some(input);
-        loop {
-            let started = Instant::now();
-            let (talk, view) = (&mut self.opened.conversation, &mut self.view);
-            let verdict = frontends::show(talk, input.take(), view, steering.as_mut()).await?;
-            self.usage.add(&verdict.usage);
-            self.is_given_up = verdict.is_forced;
-            self.has_failed = verdict.is_failure();
-            self.view.close(&verdict)?;
-            self.view.flush()?;
-            if let Some(role) = &self.json_role {
-                super::role::print(&verdict, role, self.opened.id.as_str(), started)?;
-            }
-            worsen(exit, verdict.exit());
-            let is_over = self.is_given_up || self.opened.conversation.inputs.is_closed();
-            if is_over || !steering.as_mut().is_some_and(Steering::follows) {
-                break;
-            }
-        }
-        if let Some(steering) = steering {
-            self.later.extend(steering.later);
-            self.unsent = steering.unsent;
-        }
-        Ok(())
-    }
-
-    async fn work(&mut self, input: Input, exit: &mut Exit) -> Result<(), Problem> {
-        let (talk, view) = (&mut self.opened.conversation, &mut self.view);
-        let verdict = frontends::show(talk, Some(input), view, None).await?;
-        self.usage.add(&verdict.usage);
-        self.is_given_up = verdict.is_forced;
-        self.view.flush()?;
-        for error in &verdict.errors {
-            output::error(error);
-        }
-        worsen(exit, verdict.exit());
-        Ok(())
-    }
-
-    async fn record(&mut self, what: EventKind) -> Result<(), Problem> {
-        // If the conversation is over, its events end.
-        let _ = self.opened.conversation.inputs.send(Input::Record(what.clone())).await;
-        while let Some(event) = self.opened.conversation.events.recv().await {
-            self.view.event(&event)?;
-            match &event.kind {
-                EventKind::TurnFinished {
-                    outcome: contract::event::Outcome::Failed { error, .. },
-                    ..
-                } => {
-                    return Err(Problem::failed(error.clone()));
+            control => requests.control(control, session.view.kept.as_deref())?,
+        };
+        let answers = match answer {
+            Answer::Several(answers) => answers,
+            answer => vec![answer],
+        };
+        for answer in answers {
+            match answer {
+                Answer::Show(text) | Answer::Tell { text, .. } => self.show(&text)?,
+                Answer::Changes(changes) => {
+                    self.show(&changes.iter().map(FileChange::text).collect::<String>())?;
                 }
-                kept if *kept == what => return Ok(()),
+                Answer::Send(input) => session.send(*input, exit).await?,
+                Answer::Leave(leave) => {
+                    if let (Leave::Session(copy), true) = (&leave, is_fork) {
+                        self.show(&format!("This is the session {copy}."))?;
+                    }
+                    return session.next(leave).map(Step::Leave);
+                }
                 _ => {}
             }
         }
-        Err(Problem::failed("the conversation is over"))
+        Ok(Step::Stay)
     }
 
-    fn is_kept(&self) -> bool {
-        self.has_begun && self.opened.storage == SessionStorage::Saved
-    }
-
-    /// The session that the next conversation continues, if there is one.
-    fn continued(&self, command: &str) -> Result<Option<String>, Problem> {
-        if self.has_begun && !self.is_kept() {
-            let what = format!("`{command}` would discard this conversation, which is not saved");
-            return Err(Problem::misuse(what).hint("restart with the model you want"));
+    /// Continues before a message of the user, with its text to edit.
+    async fn rewind(
+        &mut self,
+        session: &mut Session<'_>,
+        number: usize,
+        files: RewindFiles,
+    ) -> Result<Leave, Problem> {
+        let message = session.requests.message(number)?;
+        if let Some((report, events)) = session.requests.undo_since(&message, files)? {
+            for what in events {
+                session.record(what).await?;
+            }
+            self.show(&report.to_string())?;
         }
-        Ok(self.has_begun.then(|| self.opened.id.to_string()))
+        let leave = session.requests.copy_before(&message)?;
+        if !self.lines.put_back(&message.text) {
+            self.show(&format!("The message was: {}", message.text))?;
+        }
+        Ok(leave)
     }
 }
 

@@ -29,7 +29,7 @@ use line_ui::tee::BackgroundLog;
 use plugins::dialects;
 use plugins::open_plugins::Listed;
 use server::host::Reachable;
-use sessions::earlier;
+use sessions::earlier::{self, UserMessage};
 use sessions::snapshots::{SessionSnapshots, UndoReport, UndoRequest};
 
 use crate::assemble::answering_model::{self, AnsweringModel};
@@ -295,29 +295,32 @@ impl Requests {
         if let Some(action) = panel(slash).filter(|_| slash.rest.is_empty()) {
             return Ok(Answer::Start(action));
         }
+        match self.expanded(slash).await? {
+            Expansion::AsIs => as_it_is(),
+            Expansion::Prompt { text, .. } => Ok(Answer::send(Input::Prompt { text })),
+            Expansion::Show(text) => Ok(Answer::Show(text)),
+            Expansion::Control(control) => self.control(control, unsaved),
+        }
+    }
+
+    /// Says what a command means, and activates the skill that it names.
+    pub(crate) async fn expanded(&self, slash: slash::Slash<'_>) -> Result<Expansion, Problem> {
         let present = self.watch.present().await;
         let assembly = present.assembly.as_deref().unwrap_or(&self.assembly);
+        if let Some(text) = mcp::prompt(assembly, slash.name, slash.rest).await? {
+            return Ok(Expansion::Prompt { text, skill: None });
+        }
         let TurnState { usage, mode, .. } = self.state().clone();
         let session = (self.storage == SessionStorage::Saved).then_some(&self.id);
         let policy = Some(present.policy.as_ref());
         let answering = Some(self.answering.as_ref());
         let tools = &present.tools;
         let facts = || slash::Facts { tools, usage: &usage, session, mode, answering, policy };
-        let expansion = match mcp::prompt(assembly, slash.name, slash.rest).await? {
-            Some(text) => Expansion::Prompt { text, skill: None },
-            None => slash::expand(assembly, slash, facts).await?,
-        };
-        match expansion {
-            Expansion::AsIs => as_it_is(),
-            Expansion::Prompt { text, skill } => {
-                if let Some(skill) = skill {
-                    present.grants.activate(&skill.name);
-                }
-                Ok(Answer::send(Input::Prompt { text }))
-            }
-            Expansion::Show(text) => Ok(Answer::Show(text)),
-            Expansion::Control(control) => self.control(control, unsaved),
+        let expansion = slash::expand(assembly, slash, facts).await?;
+        if let Expansion::Prompt { skill: Some(skill), .. } = &expansion {
+            present.grants.activate(&skill.name);
         }
+        Ok(expansion)
     }
 
     /// Has the server of a joined session carry out a command that changes the session. Returns its
@@ -341,16 +344,20 @@ impl Requests {
         shown.map(Some).map_err(Problem::misuse)
     }
 
-    fn control(&self, control: Control, unsaved: Option<&[Event]>) -> Result<Answer, Problem> {
+    /// Carries out a command, as far as that needs no front end. `unsaved` are the events of a
+    /// session that is not saved.
+    pub(crate) fn control(
+        &self,
+        control: Control,
+        unsaved: Option<&[Event]>,
+    ) -> Result<Answer, Problem> {
         Ok(match control {
             Control::Clear => Answer::send(Input::Clear),
             Control::Compact { instructions } => Answer::send(Input::Compact { instructions }),
             Control::Mode(mode) => {
-                self.state().mode = mode;
-                self.background.set_mode(mode);
                 let text = format!("Mode {}: {}", mode.as_str(), mode.summary());
                 let tell = Answer::Tell { level: Level::Info, text, hint: None };
-                Answer::Several(vec![tell, Answer::send(Input::Mode { mode })])
+                Answer::Several(vec![tell, self.change_mode(mode)])
             }
             Control::Effort(level) => self.effort(level),
             // Without a name they open a panel.
@@ -385,7 +392,7 @@ impl Requests {
             Control::Fork(message) => {
                 let (store, id) = (self.assembly.store()?, self.saved_id()?);
                 let copy = match message {
-                    Some(number) => rewind::message(&store, id, number)?.copy_after(&store, id)?,
+                    Some(number) => self.message(number)?.copy_after(&store, id)?,
                     None => earlier::copy(&store, id, None)?,
                 };
                 Answer::Leave(Leave::Session(copy.to_string()))
@@ -418,6 +425,13 @@ impl Requests {
             }
             Control::Quit => Answer::Leave(Leave::Quit),
         })
+    }
+
+    /// Changes the mode. Returns the input for the conversation.
+    pub(crate) fn change_mode(&self, mode: Mode) -> Answer {
+        self.state().mode = mode;
+        self.background.set_mode(mode);
+        Answer::send(Input::Mode { mode })
     }
 
     /// Changes the reasoning effort. The next one is shown in the status line only.
@@ -454,17 +468,10 @@ impl Requests {
 
     /// Continues before a message of the user, with its text to edit.
     fn rewind(&self, number: usize, files: RewindFiles) -> Result<Answer, Problem> {
-        let (store, id) = (self.assembly.store()?, self.saved_id()?);
-        let message = rewind::message(&store, id, number)?;
+        let message = self.message(number)?;
         let mut answers = Vec::new();
         let mut note = String::from("Rewound");
-        let turns = match files {
-            RewindFiles::Undo => message.turns_since(&store.history(id)?),
-            RewindFiles::Stay => 0,
-        };
-        if turns > 0 {
-            let wanted = undo::request(turns, false, false);
-            let (report, events) = self.restore(Direction::Undo, wanted)?;
+        if let Some((report, events)) = self.undo_since(&message, files)? {
             answers.extend(events.into_iter().map(noted));
             let (done, kept) = (report.files.len(), report.kept.len());
             note = format!("Rewound · files restored: {done}");
@@ -472,13 +479,35 @@ impl Requests {
                 note = format!("{note}, not restored (changed since): {kept}");
             }
         }
-        let leave = match message.copy_before(&store, id)? {
-            Some(copy) => Leave::Session(copy.to_string()),
-            None => Leave::Fresh,
-        };
+        let leave = self.copy_before(&message)?;
         answers.push(Answer::Write { text: message.text, note });
         answers.push(Answer::Leave(leave));
         Ok(Answer::Several(answers))
+    }
+
+    /// A message of the user, by its number.
+    pub(crate) fn message(&self, number: usize) -> Result<UserMessage, Problem> {
+        rewind::message(&self.assembly.store()?, self.saved_id()?, number)
+    }
+
+    /// Undoes the changes of files since a message, if that is wanted and there are any.
+    pub(crate) fn undo_since(
+        &self,
+        message: &UserMessage,
+        files: RewindFiles,
+    ) -> Result<Option<(UndoReport, Vec<EventKind>)>, Problem> {
+        let turns = match files {
+            RewindFiles::Undo => message.turns_since(&self.assembly.store()?.history(&self.id)?),
+            RewindFiles::Stay => 0,
+        };
+        let wanted = undo::request(turns, false, false);
+        (turns > 0).then(|| self.restore(Direction::Undo, wanted)).transpose()
+    }
+
+    /// Copies the session up to a message, to continue there.
+    pub(crate) fn copy_before(&self, message: &UserMessage) -> Result<Leave, Problem> {
+        let copy = message.copy_before(&self.assembly.store()?, self.saved_id()?)?;
+        Ok(copy.map_or(Leave::Fresh, |copy| Leave::Session(copy.to_string())))
     }
 
     fn keeper(&self) -> Result<&Arc<SessionSnapshots>, Problem> {
