@@ -97,7 +97,7 @@ pub(crate) fn rules(assembly: &Assembly, root: &Path) -> plugins::rules::FoundRu
     found
 }
 
-fn report(problems: &[plugins::problem::Problem]) {
+pub(crate) fn report(problems: &[plugins::problem::Problem]) {
     for problem in problems {
         output::warning(&format!("{problem} ({})", problem.hint));
     }

@@ -24,6 +24,7 @@ use serde_json::{Map, Value, json};
 use tools::tool_search;
 
 use super::{grant, print_problems, role, shortened, text};
+use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp;
 use crate::assemble::plugin_env;
@@ -306,9 +307,7 @@ async fn validate(assembly: &Assembly, path: &Path) -> Outcome {
     });
     if !assembly.wants_json() {
         print_problems(&errors);
-        for fault in &warnings {
-            output::warning(&format!("{fault} ({})", fault.hint));
-        }
+        assemble::report(&warnings);
     }
     let words = manifest
         .filter(|_| errors.is_empty())

@@ -100,9 +100,8 @@ impl Offer {
 
     /// Warns about commands that cannot be used, or not by their short names.
     pub(crate) fn report(&self) {
-        for problem in self.problems.iter().chain(&self.table.problems) {
-            output::warning(&format!("{problem} ({})", problem.hint));
-        }
+        assemble::report(&self.problems);
+        assemble::report(&self.table.problems);
     }
 
     pub(crate) fn rendered(&self, run: &RunContext, name: &str, words: &str) -> Option<String> {
