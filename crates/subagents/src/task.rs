@@ -12,7 +12,7 @@ use contract::tool::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::PLAIN;
+use crate::{Agent, PLAIN};
 
 pub const NAME: &str = "Task";
 
@@ -25,12 +25,6 @@ const MAX_DESCRIPTION_CHARS: usize = 500;
 struct Args {
     prompt: String,
     subagent_type: Option<String>,
-}
-
-/// An agent as the model sees it.
-pub struct Described {
-    pub name: String,
-    pub description: String,
 }
 
 #[async_trait]
@@ -47,13 +41,13 @@ pub struct Task {
 }
 
 impl Task {
-    pub fn new(agents: Vec<Described>, work: Box<dyn DelegatedWork>) -> Self {
+    pub fn new<F>(agents: Vec<Agent<F>>, work: Box<dyn DelegatedWork>) -> Self {
         let spec = spec(&agents).into();
         Self { spec, names: agents.into_iter().map(|agent| agent.name).collect(), work }
     }
 }
 
-fn spec(agents: &[Described]) -> ToolSpec {
+fn spec<F>(agents: &[Agent<F>]) -> ToolSpec {
     let mut words = include_str!("task.md").trim_end().to_owned();
     for agent in agents.iter().take(DESCRIBED) {
         let about = agent.description.split_whitespace().collect::<Vec<_>>().join(" ");

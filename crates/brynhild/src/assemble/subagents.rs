@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use contract::tool::{Tool, ToolError, ToolOutput};
-use subagents::{DelegatedWork, Described, NAME, Task};
+use subagents::{DelegatedWork, NAME, Task};
 pub(crate) use subagents::{FAMILIAR, PLAIN};
 
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::{Knowledge, report};
-pub(crate) use agent_list::{Agent, AgentList, Kind};
+pub(crate) use agent_list::{Agent, AgentList, Kind, path};
 pub(crate) use subagent_run::{Persona, Workplace, tighten};
 
 pub(crate) fn tool(
@@ -32,12 +32,8 @@ pub(crate) fn tool(
     let list = AgentList::find(assembly);
     report(&list.problems);
     let workplace = Workplace::new(assembly, root, (answering, Arc::clone(knowledge)), &list);
-    let described = |Agent { name, description, .. }: &Agent| Described {
-        name: name.clone(),
-        description: description.clone(),
-    };
-    let described = list.agents.iter().map(described).collect();
-    Some(Arc::new(Task::new(described, Box::new(ListedWork { list, workplace }))))
+    let agents = list.agents.clone();
+    Some(Arc::new(Task::new(agents, Box::new(ListedWork { list, workplace }))))
 }
 
 struct ListedWork {

@@ -13,7 +13,7 @@ use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp;
 use crate::assemble::run_context::RunContext;
-use crate::assemble::subagents::{Agent, AgentList, Kind};
+use crate::assemble::subagents::{self, Agent, AgentList, Kind};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::slash::{self, Offer};
 use crate::output::{self, table};
@@ -214,9 +214,7 @@ pub(crate) fn profile(assembly: &Assembly, command: &ProfileCommand) -> Outcome 
 
 pub(crate) fn agents(assembly: &Assembly) -> Outcome {
     let list = AgentList::find(assembly);
-    for problem in &list.problems {
-        output::warning(&format!("{problem} ({})", problem.hint));
-    }
+    assemble::report(&list.problems);
     let row = |agent: &Agent| {
         let about = agent.description.split_whitespace().collect::<Vec<_>>().join(" ");
         let mut about = shortened(&about, 80);
@@ -236,7 +234,7 @@ fn agent_data(agent: &Agent) -> Value {
         "name": agent.name,
         "description": agent.description,
         "source": agent.source,
-        "path": agent.path().map(|path| path.display().to_string()),
+        "path": subagents::path(agent).map(|path| path.display().to_string()),
     });
     if let Kind::File(file) = &agent.kind {
         object["tools"] = json!(file.tools);

@@ -33,7 +33,7 @@ const BUDGETS: &[(&str, usize)] = &[
     ("sessions/src", 7_000),
     ("setup/src", 1_500),
     ("statistics/src", 600),
-    ("subagents/src", 540),
+    ("subagents/src", 700),
     ("tools/src", 6_500),
     ("tui/src", 17_000),
     ("trust/src", 1_750),

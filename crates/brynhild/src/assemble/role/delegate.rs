@@ -23,7 +23,7 @@ use super::tools::source;
 use crate::assemble::Knowledge;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::subagents::{Agent, AgentList, Kind, Workplace};
+use crate::assemble::subagents::{self, Agent, AgentList, Kind, Workplace};
 
 const KEYS: [&str; 5] = ["agents", "max_depth", "timeout_seconds", "timeout", "shared_memory"];
 const AGENT_KEYS: [&str; 5] = ["name", "role_file", "url", "description", "headers_env"];
@@ -321,7 +321,7 @@ impl Delegate {
                 output
             }),
             Err(why) => {
-                let path = self.agent.path().map(|path| path.display().to_string());
+                let path = subagents::path(&self.agent).map(|path| path.display().to_string());
                 let path = path.unwrap_or_else(|| name.clone());
                 Ok(ToolOutput::failure(format!("Failed to load agent from {path}: {why}")))
             }

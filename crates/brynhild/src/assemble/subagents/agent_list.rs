@@ -8,35 +8,18 @@ use initrunner::role;
 use plugins::claude::{self, AgentFile};
 use plugins::dialects::USER_AGENTS;
 use plugins::problem::Problem as Fault;
-use subagents::PLAIN;
 
 use crate::assemble::assembly::Assembly;
 
-#[derive(Clone, Debug)]
-pub(crate) struct Agent {
-    pub(crate) name: String,
-    pub(crate) description: String,
-    /// Where it comes from: `builtin`, `project`, `user`, `plugin:NAME`, `role`.
-    pub(crate) source: String,
-    pub(crate) kind: Kind,
-}
+pub(crate) type Agent = subagents::Agent<AgentFile>;
+pub(crate) type Kind = subagents::Kind<AgentFile>;
 
-#[derive(Clone, Debug)]
-pub(crate) enum Kind {
-    Plain,
-    File(Arc<AgentFile>),
-    /// A role, with its own model, tools and limits.
-    Role(PathBuf),
-}
-
-impl Agent {
-    /// Its file; none for the built-in one.
-    pub(crate) fn path(&self) -> Option<&Path> {
-        match &self.kind {
-            Kind::Plain => None,
-            Kind::File(file) => Some(&file.path),
-            Kind::Role(path) => Some(path),
-        }
+/// The file of an agent; none for the built-in one.
+pub(crate) fn path(agent: &Agent) -> Option<&Path> {
+    match &agent.kind {
+        Kind::Plain => None,
+        Kind::File(file) => Some(&file.path),
+        Kind::Role(path) => Some(path),
     }
 }
 
@@ -50,15 +33,7 @@ impl AgentList {
     /// Finds them. The first of a name is used: the project's, then the user's, then roles.
     pub(crate) fn find(assembly: &Assembly) -> Self {
         let mut list = Self::default();
-        list.add(Agent {
-            name: PLAIN.to_owned(),
-            description: "Does what it is told, with the same tools as you and a history of its \
-                          own. Good for searching widely, and for work whose details you do not \
-                          need to see."
-                .to_owned(),
-            source: "builtin".to_owned(),
-            kind: Kind::Plain,
-        });
+        list.add(Agent::plain());
         if assembly.global.safe {
             return list;
         }
@@ -86,25 +61,8 @@ impl AgentList {
         list
     }
 
-    /// The agent of a name. A plugin's prefix may be omitted if unambiguous; a role is also found
-    /// by its file.
     pub(crate) fn get(&self, name: &str) -> Option<&Agent> {
-        let exact = self.agents.iter().find(|agent| agent.name == name);
-        exact.or_else(|| self.of_any_plugin(name)).or_else(|| {
-            let is_named = |agent: &&Agent| {
-                let is_role = matches!(agent.kind, Kind::Role(_));
-                is_role && agent.path() == Some(Path::new(name))
-            };
-            self.agents.iter().find(is_named)
-        })
-    }
-
-    fn of_any_plugin(&self, name: &str) -> Option<&Agent> {
-        let is_meant =
-            |agent: &&Agent| agent.name.split_once(':').is_some_and(|(_, own)| own == name);
-        let mut meant = self.agents.iter().filter(is_meant);
-        let first = meant.next()?;
-        meant.next().is_none().then_some(first)
+        subagents::named(&self.agents, name)
     }
 
     fn add(&mut self, agent: Agent) {
@@ -170,34 +128,4 @@ impl AgentList {
 /// The agents that other plugin systems bring, and those of a trusted project.
 fn agents(assembly: &Assembly) -> impl Iterator<Item = &AgentFile> {
     assembly.loaded_plugins().flat_map(|it| &it.agents)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn list(names: &[&str]) -> AgentList {
-        let mut list = AgentList::default();
-        for name in names {
-            list.add(Agent {
-                name: (*name).to_owned(),
-                description: String::new(),
-                source: String::new(),
-                kind: Kind::Role(PathBuf::from(format!("/roles/{name}.yaml"))),
-            });
-        }
-        list
-    }
-
-    #[test]
-    fn plugin_agent_is_found_by_an_unambiguous_name() {
-        let list = list(&["a", "p:a", "p:b", "p:c", "q:c"]);
-        let found = |name: &str| list.get(name).map(|agent| agent.name.as_str());
-        assert_eq!(found("a"), Some("a"));
-        assert_eq!(found("p:a"), Some("p:a"));
-        assert_eq!(found("b"), Some("p:b"));
-        assert_eq!(found("c"), None);
-        assert_eq!(found("/roles/a.yaml"), Some("a"));
-        assert_eq!(found("/roles/other.yaml"), None);
-    }
 }

@@ -2,7 +2,6 @@
 //! role has tools of its own, which the same rules judge.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -25,6 +24,7 @@ use python_host::Host;
 use serde_json::json;
 use subagents::{
     FAMILIAR, NAME, Narrowed, ORIGIN, Scoping, Selection, narrowed, report, unknown_exclusions,
+    with_skills,
 };
 use tools::tool_search::{self, FoundTools};
 
@@ -225,7 +225,7 @@ impl Workplace {
             let names = missing.join(", ");
             remarks.push(format!("its file names tools that are not here: {names}"));
         }
-        let (instructions, unknown) = self.instructions(file);
+        let (instructions, unknown) = with_skills(&file.body, &file.skills, &self.knowledge.skills);
         if !unknown.is_empty() {
             let names = unknown.join(", ");
             remarks.push(format!("its file names skills that are not here: {names}"));
@@ -298,22 +298,6 @@ impl Workplace {
         let hands_on = parent.depth() + 1 < self.max_depth;
         let is_left = |tool: &&Arc<dyn Tool>| hands_on || tool.spec().name != NAME;
         parent.registry().tools().filter(is_left).cloned().collect()
-    }
-
-    /// An agent's instructions with its skills, and the missing skills.
-    fn instructions(&self, file: &AgentFile) -> (String, Vec<String>) {
-        let mut text = file.body.trim().to_owned();
-        let mut unknown = Vec::new();
-        for name in &file.skills {
-            let skill = self.knowledge.skills.iter().find(|it| it.name == name.to_lowercase());
-            match skill {
-                Some(skill) => {
-                    let _ = write!(text, "\n\n# Skill: {}\n\n{}", skill.name, skill.body.trim());
-                }
-                None => unknown.push(name.clone()),
-            }
-        }
-        (text, unknown)
     }
 
     fn system(
