@@ -77,6 +77,21 @@ pub struct Quirks {
 }
 
 impl Vendor {
+    /// The vendor of a provider that a plugin has.
+    pub fn of_plugin(name: &str, description: String, default_model: Option<String>) -> Self {
+        Self {
+            name: name.to_owned(),
+            label: name.to_owned(),
+            description,
+            wire: Wire::Plugin,
+            base_url: None,
+            key_env: None,
+            default_model,
+            local: false,
+            quirks: Quirks::default(),
+        }
+    }
+
     /// The reasoning levels that a model tells apart, `auto` first; none if levels are not sent.
     pub fn reasoning_levels(&self, model: &str) -> Vec<ReasoningLevel> {
         use ReasoningLevel::{Auto, High, Low, Maximum, Medium, Off};

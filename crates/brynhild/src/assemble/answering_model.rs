@@ -7,9 +7,9 @@ use agent::settings::{ModelFacts, Prices};
 use config::settings::{Binding, RegisteredModel};
 use contract::provider::{Delivery, Model, Provider, ReasoningFormat};
 use contract::secret::Secret;
-use contract::text::closest;
 use plugins::profiles::ModelProfile;
 use providers::learning::{Learning, When};
+use providers::listed;
 use providers::single::{self, Question};
 
 use crate::assemble::assembly::Assembly;
@@ -58,7 +58,9 @@ pub(crate) async fn answering(assembly: &Assembly) -> Result<AnsweringModel, Pro
     let mut fitting = profile(assembly, &model, &candidate.vendor().name)?;
     let mut provider = candidate.connect(assembly, &model, Some(&fitting))?;
     if !is_named(assembly, &choice)
-        && let Some(loaded) = loaded_instead(&choice, provider.as_ref(), &model).await
+        && candidate.vendor().local
+        && !candidate.is_script()
+        && let Some(loaded) = listed::loaded_instead(provider.as_ref(), &model).await
     {
         fitting = profile(assembly, &loaded, &candidate.vendor().name)?;
         provider = candidate.connect(assembly, &loaded, Some(&fitting))?;
@@ -96,7 +98,7 @@ pub(crate) fn switched(assembly: &Assembly, current: &Candidate, named: &str) ->
     let listed = model_cache::last(assembly, current).unwrap_or_default();
     let candidates = provider_choice::candidates(assembly);
     let (provider, model) = fallback_models::parts(&candidates, named);
-    let mut usable = candidates.iter().filter(|candidate| candidate.is_usable());
+    let mut usable = candidates.iter().filter(|candidate| candidate.key.is_usable());
     match provider.filter(|_| listed.iter().all(|model| model.id != named)) {
         Some(provider) if usable.any(|it| it.name == provider) => {
             (provider.to_owned(), model.to_owned())
@@ -109,15 +111,7 @@ pub(crate) fn switched(assembly: &Assembly, current: &Candidate, named: &str) ->
 /// of any other that it does not have.
 fn check_listed(run: &RunContext, model: &str, candidate: &Candidate) -> Result<(), Problem> {
     let Some(models) = model_cache::kept(run, candidate) else { return Ok(()) };
-    let ids = || models.iter().map(|listed| listed.id.as_str());
-    let base = model.split_once(':').map_or(model, |(base, _)| base);
-    // A list may have dated names of a model, and leave variants out, such as `:online`.
-    let is_known = |id: &str| id == model || id == base || id.starts_with(&format!("{model}-"));
-    if models.is_empty() || ids().any(is_known) {
-        return Ok(());
-    }
-    let similar = ids().filter(|id| id.contains(model)).take(3);
-    let near: Vec<&str> = closest(model, ids()).into_iter().chain(similar).collect();
+    let Err(near) = listed::find(&models, model) else { return Ok(()) };
     let what = format!("{} has no model `{model}`", candidate.name);
     if near.is_empty() {
         output::warning(&format!("{what} in its list (`brynhild models list`)"));
@@ -135,22 +129,6 @@ fn is_named(run: &RunContext, choice: &Choice) -> bool {
         || choice.model.is_some()
         || instance.is_some_and(|instance| instance.default_model.is_some())
         || run.is_configured(&["models", "default"])
-}
-
-/// The first model that a local server has, if it lacks `model`. If it cannot be asked, the request
-/// fails later.
-async fn loaded_instead(choice: &Choice, provider: &dyn Provider, model: &str) -> Option<String> {
-    let candidate = &choice.candidate;
-    if !candidate.vendor().local || candidate.is_script() {
-        return None;
-    }
-    let models = provider.models().await.ok()?;
-    let is_usual = |id: &str| id == model || id.strip_suffix(":latest") == Some(model);
-    if models.iter().any(|it| is_usual(&it.id)) {
-        return None;
-    }
-    let can_talk = |id: &str| !id.to_lowercase().contains("embed");
-    models.into_iter().map(|it| it.id).find(|id| can_talk(id))
 }
 
 pub(crate) fn model(assembly: &Assembly, choice: &Choice) -> Result<String, Problem> {

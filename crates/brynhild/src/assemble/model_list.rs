@@ -30,7 +30,7 @@ pub(crate) async fn of_all_providers(
 ) -> Result<Vec<(String, Result<Vec<Model>, Problem>)>, Problem> {
     provider_choice::ask_plugins(assembly).await?;
     let candidates = provider_choice::candidates(assembly).into_iter();
-    let usable = candidates.filter(|it| it.is_usable() && !it.is_script());
+    let usable = candidates.filter(|it| it.key.is_usable() && !it.is_script());
     let lists = usable.map(|candidate| async {
         let name = candidate.name.clone();
         Some((name, of_provider(assembly, candidate).await?))

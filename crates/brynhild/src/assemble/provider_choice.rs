@@ -9,7 +9,9 @@ use contract::provider::Provider;
 use contract::secret::Secret;
 use plugins::plugin::Plugin;
 use plugins::profiles::ModelProfile;
-use providers::catalog::{Quirks, Vendor, Wire};
+use providers::catalog::{Vendor, Wire};
+pub(crate) use providers::key::Key;
+use providers::key::KeySettings;
 use python_host::{Described, Missing, ProviderDescription};
 
 use crate::assemble::assembly::Assembly;
@@ -44,27 +46,10 @@ struct PluginProvider {
 impl PluginProvider {
     fn new(plugin: &str, description: &ProviderDescription) -> Self {
         let name = &description.name;
-        let vendor = Vendor {
-            name: name.clone(),
-            label: name.clone(),
-            description: description.doc.clone().unwrap_or_default(),
-            wire: Wire::Plugin,
-            base_url: None,
-            key_env: None,
-            default_model: description.model.clone(),
-            local: false,
-            quirks: Quirks::default(),
-        };
+        let about = description.doc.clone().unwrap_or_default();
+        let vendor = Vendor::of_plugin(name, about, description.model.clone());
         Self { plugin: plugin.to_owned(), description: description.clone(), vendor }
     }
-}
-
-#[derive(Clone, Debug)]
-pub(crate) enum Key {
-    NotNeeded,
-    Found { place: String, value: Secret<String> },
-    Missing { variable: String },
-    Broken { problem: String },
 }
 
 pub(crate) struct Choice {
@@ -207,7 +192,7 @@ pub(crate) async fn choose(assembly: &Assembly) -> Result<Choice, Problem> {
 fn continued(assembly: &Assembly) -> Option<Choice> {
     let (provider, model) = session_choice::last_model(assembly)?;
     let found = candidates(assembly).into_iter().find(|candidate| candidate.name == provider);
-    let Some(candidate) = found.filter(Candidate::is_usable) else {
+    let Some(candidate) = found.filter(|candidate| candidate.key.is_usable()) else {
         assembly.warn_once(&format!("this session used {provider}/{model}, which is not set up"));
         return None;
     };
@@ -225,17 +210,13 @@ pub(crate) async fn is_answering(candidate: &Candidate) -> bool {
 
 impl Candidate {
     pub(crate) fn keys(&self) -> Vec<Secret<String>> {
-        let key = match &self.key {
-            Key::Found { value, .. } => Some(value.clone()),
-            Key::NotNeeded | Key::Missing { .. } | Key::Broken { .. } => None,
-        };
         let headers = self.instance.iter().flat_map(|instance| &instance.headers);
         let headers = headers.filter(|(name, _)| redact::is_secret(name)).map(|(_, value)| {
             // In `Bearer key` the last word is the key.
             let key = value.rsplit_once(' ').map_or(value.as_str(), |(_, key)| key);
             Secret::new(key.to_owned())
         });
-        key.into_iter().chain(headers).collect()
+        self.key.value().cloned().into_iter().chain(headers).collect()
     }
 
     pub(crate) fn vendor(&self) -> &Vendor {
@@ -265,11 +246,6 @@ impl Candidate {
         redact::without_login(&address).unwrap_or(address)
     }
 
-    /// Returns true if it has its key, or needs none.
-    pub(crate) fn is_usable(&self) -> bool {
-        matches!(self.key, Key::Found { .. } | Key::NotNeeded)
-    }
-
     /// Returns true if it answers without a server.
     pub(crate) fn is_script(&self) -> bool {
         self.vendor().wire == Wire::Script
@@ -288,8 +264,7 @@ impl Candidate {
             return Ok(Arc::new(providers::script::Script::new(scenario)));
         }
         let api_key = match &self.key {
-            Key::NotNeeded => None,
-            Key::Found { value, .. } => Some(value.clone()),
+            Key::NotNeeded | Key::Found { .. } => self.key.value().cloned(),
             Key::Missing { variable } => {
                 let label = &self.vendor().label;
                 let name = if self.name == self.vendor().name { label } else { &self.name };
@@ -389,21 +364,22 @@ fn candidate(
         let mut names = ["BRYNHILD_OLLAMA_HOST", "OLLAMA_HOST"].into_iter();
         base_url = names.find_map(|name| run.environment.variable(name)).map(str::to_owned);
     }
+    let settings = KeySettings {
+        credentials_file: instance.and_then(|it| it.credentials_path.as_deref()),
+        variable: instance.and_then(|it| it.api_key_env.as_deref()),
+        has_own_address: instance.is_some_and(|it| it.base_url.is_some()),
+    };
     let key = match &backing {
-        Backing::Plugin(_) => plugin_key(run, instance),
-        Backing::Server(vendor) => key(run, vendor, instance),
+        // It reads its credentials file itself.
+        Backing::Plugin(offered) => {
+            let settings = KeySettings { credentials_file: None, ..settings };
+            Key::find(&offered.vendor, settings, |variable| known_key(run, variable))
+        }
+        Backing::Server(vendor) => Key::find(vendor, settings, |variable| {
+            known_key(run, variable).or_else(|| configured_key(run, variable))
+        }),
     };
     Candidate { name: name.to_owned(), backing, base_url, key, instance: instance.cloned() }
-}
-
-/// The key of a plugin's provider, which reads its credentials file itself.
-fn plugin_key(run: &RunContext, instance: Option<&Instance>) -> Key {
-    let variable = instance.and_then(|it| it.api_key_env.clone());
-    let Some(variable) = variable else { return Key::NotNeeded };
-    match known_key(run, &variable) {
-        Some((place, value)) => Key::Found { value, place },
-        None => Key::Missing { variable },
-    }
 }
 
 /// The key of a variable: from the environment, a `.env` file, or the stored keys.
@@ -414,36 +390,11 @@ fn known_key(run: &RunContext, variable: &str) -> Option<(String, Secret<String>
     set.map(|value| (variable.to_owned(), value)).or_else(stored)
 }
 
-fn key(run: &RunContext, vendor: &Vendor, instance: Option<&Instance>) -> Key {
-    if let Some(path) = instance.and_then(|it| it.credentials_path.as_deref()) {
-        return match credentials(path) {
-            Ok(value) => Key::Found { place: path.to_owned(), value: Secret::new(value) },
-            Err(problem) => Key::Broken { problem },
-        };
-    }
-    let own = instance.and_then(|it| it.api_key_env.as_deref());
-    let Some(variable) = own.or(vendor.key_env.as_deref()) else { return Key::NotNeeded };
-    let configured = run.config().openrouter_api_key.clone();
-    let configured = configured.filter(|_| variable == "OPENROUTER_API_KEY");
-    let configured =
-        configured.map(|it| ("`openrouter_api_key` of the configuration".to_owned(), it));
-    match known_key(run, variable).or(configured) {
-        Some((place, value)) => Key::Found { place, value },
-        // A self-hosted server may need no key.
-        None if own.is_none() && instance.is_some_and(|it| it.base_url.is_some()) => Key::NotNeeded,
-        None if own.is_none() && vendor.local => Key::NotNeeded,
-        None => Key::Missing { variable: variable.to_owned() },
-    }
-}
-
-pub(crate) fn credentials(path: &str) -> Result<String, String> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| format!("cannot read the credentials file {path}: {error}"))?;
-    let value: serde_json::Value = serde_json::from_str(&text)
-        .map_err(|error| format!("the credentials file {path} is not valid JSON: {error}"))?;
-    let key = value.get("api_key").and_then(serde_json::Value::as_str);
-    key.map(str::to_owned)
-        .ok_or_else(|| format!("the credentials file {path} has no text under `api_key`"))
+/// The key that the configuration itself has for a variable.
+fn configured_key(run: &RunContext, variable: &str) -> Option<(String, Secret<String>)> {
+    let key = run.config().openrouter_api_key.clone();
+    let key = key.filter(|_| variable == "OPENROUTER_API_KEY")?;
+    Some(("`openrouter_api_key` of the configuration".to_owned(), key))
 }
 
 /// The reason for choosing a candidate without asking further; none if it is not ready.

@@ -2,9 +2,10 @@
 
 use config::redact;
 use contract::secret::Secret;
+use providers::key;
 
 use crate::assemble::assembly::Assembly;
-use crate::assemble::{mcp, provider_choice};
+use crate::assemble::mcp;
 
 /// A shorter value is not a key, and could be in any text.
 const SHORTEST: usize = 8;
@@ -28,7 +29,7 @@ impl Secrets {
         let instances = assembly.config().providers.instances.values();
         let credentials = instances.filter_map(|instance| instance.credentials_path.as_deref());
         // An unreadable file is reported when its key is needed.
-        let credentials = credentials.filter_map(|path| provider_choice::credentials(path).ok());
+        let credentials = credentials.filter_map(|path| key::in_file(path).ok());
         let servers = mcp::own_sources(assembly).into_iter();
         let servers = servers.flat_map(|source| redact::secrets_in(source.document));
         let configured = assembly.loaded.secrets().into_iter().chain(credentials).chain(servers);

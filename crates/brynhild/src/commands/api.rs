@@ -51,17 +51,7 @@ async fn list(assembly: &Assembly) -> Outcome {
 
 fn describe(candidate: &Candidate, answers: bool, chosen: Option<&str>) -> Value {
     let vendor = candidate.vendor();
-    let (is_configured, state) = match &candidate.key {
-        Key::Found { place, .. } => (true, format!("key found in {place}")),
-        Key::Missing { variable } => (false, format!("{variable} is not set")),
-        Key::Broken { problem } => (false, problem.clone()),
-        Key::NotNeeded if candidate.is_script() => (true, "plays a scenario file".to_owned()),
-        Key::NotNeeded if answers => (true, format!("answers at {}", candidate.shown_address())),
-        Key::NotNeeded if vendor.local => {
-            (false, format!("no answer at {}", candidate.shown_address()))
-        }
-        Key::NotNeeded => (true, "needs no key".to_owned()),
-    };
+    let (is_configured, state) = candidate.key.state(vendor, &candidate.shown_address(), answers);
     let own_model = candidate.instance.as_ref().and_then(|it| it.default_model.clone());
     let own_variable = candidate.instance.as_ref().and_then(|it| it.api_key_env.clone());
     let mut described = json!({

@@ -117,7 +117,7 @@ pub(super) fn first_models(assembly: &Assembly, answering: &AnsweringModel) -> A
         ..Item::named(format!("{current}/{model}"))
     };
     let candidates = provider_choice::candidates(assembly).into_iter();
-    let is_wanted = |it: &Candidate| it.is_usable() && !it.is_script() || it.name == *current;
+    let is_wanted = |it: &Candidate| it.key.is_usable() && !it.is_script() || it.name == *current;
     Answer::Models {
         items: [used].into_iter().chain(favorites(assembly)).collect(),
         more: candidates.filter(is_wanted).map(|candidate| candidate.name).collect(),
