@@ -19,6 +19,7 @@ mod project_rights;
 pub mod redact;
 pub mod report;
 pub mod schema;
+pub mod secrets;
 pub mod settings;
 pub mod show;
 #[cfg(test)]

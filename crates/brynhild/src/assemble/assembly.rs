@@ -5,6 +5,7 @@ use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use config::secrets::Secrets;
 use contract::provider::ReasoningLevel;
 use contract::sandbox::Sandbox;
 use files::changes::ChangeTracker;
@@ -22,9 +23,8 @@ use trust::process_check::TrustedRoots;
 use tui::theme::Theme;
 
 use crate::assemble::run_context::RunContext;
-use crate::assemble::secrets::Secrets;
-use crate::assemble::themes;
 use crate::assemble::workers::{self, HostedPython, Workers};
+use crate::assemble::{secrets, themes};
 use crate::exit::Problem;
 use crate::output;
 
@@ -116,7 +116,7 @@ impl Assembly {
     }
 
     pub(crate) fn secrets(&self) -> &Secrets {
-        self.parts.secrets.get_or_init(|| Secrets::of(self))
+        self.parts.secrets.get_or_init(|| secrets::secrets(self))
     }
 
     pub(crate) async fn adopt(&self, host: Host) -> Result<(), Problem> {
