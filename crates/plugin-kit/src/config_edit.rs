@@ -1,5 +1,8 @@
 //! Sets one value in the text of a YAML file. All other lines, comments and the order stay.
 
+use std::path::Path;
+
+use files::private::{self, Durability};
 use files::yaml::tree::{Content, Tree};
 use files::yaml::{Options, parse, resolve};
 use serde_json::{Map, Value};
@@ -21,6 +24,21 @@ pub fn set(text: &str, path: &[&str], value: &Value) -> Result<String, EditError
         Ok(tree) if tree.to_value() == expected => Ok(edited),
         _ => Err(by_hand()),
     }
+}
+
+/// Sets values in a file. Nothing is written if one cannot be set.
+///
+/// # Errors
+///
+/// The reason why the file stays as it is.
+pub fn write(file: &Path, settings: &[([&str; 2], Value)]) -> Result<(), String> {
+    let _lock = private::lock(file).map_err(|error| error.to_string())?;
+    let bytes = private::read(file).map_err(|error| error.to_string())?.unwrap_or_default();
+    let mut text = String::from_utf8(bytes).map_err(|error| error.to_string())?;
+    for (path, value) in settings {
+        text = set(&text, path, value).map_err(|error| error.to_string())?;
+    }
+    private::replace(file, text.as_bytes(), Durability::Synced).map_err(|error| error.to_string())
 }
 
 fn put(target: &mut Value, path: &[&str], value: &Value) {

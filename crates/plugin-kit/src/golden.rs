@@ -39,8 +39,17 @@ pub fn write(file: &Path, lines: &str) -> io::Result<()> {
     ExactPath::open(file)?.write(lines.as_bytes(), None)
 }
 
+/// The failure of a test whose events are not those of its file; none if they are. The file is shown
+/// relative to `root`.
+pub fn failure((root, file): (&Path, &Path), found: &str) -> io::Result<Option<String>> {
+    let text = difference(&std::fs::read_to_string(file)?, found);
+    let file = file.strip_prefix(root).unwrap_or(file).display();
+    let hint = "hint: `--update` writes the new events";
+    Ok(text.map(|text| format!("the events differ from {file}\n{text}{hint}")))
+}
+
 /// The difference as lines with `-` (expected) and `+` (found); none if there is none.
-pub fn difference(expected: &str, found: &str) -> Option<String> {
+fn difference(expected: &str, found: &str) -> Option<String> {
     if expected == found {
         return None;
     }

@@ -8,7 +8,7 @@ pub mod config_edit;
 pub mod content;
 pub mod dev;
 pub mod example;
-pub mod fetch_settings;
+mod fetch_settings;
 pub mod golden;
 pub mod grants;
 pub mod host;

@@ -37,6 +37,27 @@ pub struct Manifest {
     pub dialect: Dialect,
 }
 
+impl Manifest {
+    /// The parts that it declares, for people.
+    pub fn parts(&self) -> Vec<String> {
+        let lists = [
+            ("tools", &self.tools),
+            ("providers", &self.providers),
+            ("commands", &self.commands),
+            ("skills", &self.skills),
+            ("rules", &self.rules),
+        ];
+        let lists = lists.iter().filter(|(_, names)| !names.is_empty());
+        let mut parts: Vec<String> =
+            lists.map(|(kind, names)| format!("{kind}: {}", names.join(", "))).collect();
+        if !self.apis.is_empty() {
+            parts.push(format!("HTTP interfaces: {}", self.apis.len()));
+        }
+        parts.extend(self.hooks.then(|| "hooks".to_owned()));
+        parts
+    }
+}
+
 /// The system that a plugin in Python is written for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {

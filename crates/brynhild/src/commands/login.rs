@@ -1,7 +1,6 @@
 //! `login`, `logout` and the first start: choose a provider, store its key, choose a model.
 
 use contract::secret::Secret;
-use files::private::{self, Durability};
 use plugin_kit::config_edit;
 use serde_json::{Value, json};
 use setup::key_store::KeyStore;
@@ -180,15 +179,8 @@ async fn offers(candidates: &[Candidate]) -> Vec<Offer> {
 fn write_settings(run: &RunContext, settings: &[([&str; 2], Value)]) -> Result<(), Problem> {
     let file = run.config_dir()?.join(setup::user_files::CONFIG);
     let file = file.canonicalize().unwrap_or(file);
-    let cannot = |error: &dyn std::fmt::Display| {
-        Problem::failed(format!("cannot write {}: {error}", file.display()))
-    };
-    let _lock = private::lock(&file).map_err(|error| cannot(&error))?;
-    let mut text = String::from_utf8(private::read(&file)?.unwrap_or_default())?;
-    for (path, value) in settings {
-        text = config_edit::set(&text, path, value).map_err(|error| cannot(&error))?;
-    }
-    private::replace(&file, text.as_bytes(), Durability::Synced).map_err(|error| cannot(&error))?;
+    let cannot = |why| Problem::failed(format!("cannot write {}: {why}", file.display()));
+    config_edit::write(&file, settings).map_err(cannot)?;
     output::hint(&format!("the choice is stored in {}", file.display()));
     Ok(())
 }

@@ -53,28 +53,10 @@ fn of_own(validation: Validation) -> Compatibility {
         name: manifest.as_ref().map(|it| it.name.clone()).unwrap_or_default(),
         system: "brynhild".to_owned(),
         is_unusable: manifest.is_none(),
-        works: manifest.as_ref().map(parts).unwrap_or_default(),
+        works: manifest.as_ref().map(Manifest::parts).unwrap_or_default(),
         partly: warnings.iter().map(words).collect(),
         fails: errors.iter().map(words).collect(),
     }
-}
-
-fn parts(manifest: &Manifest) -> Vec<String> {
-    let lists = [
-        ("tools", &manifest.tools),
-        ("providers", &manifest.providers),
-        ("commands", &manifest.commands),
-        ("skills", &manifest.skills),
-        ("rules", &manifest.rules),
-    ];
-    let lists = lists.iter().filter(|(_, names)| !names.is_empty());
-    let mut parts: Vec<String> =
-        lists.map(|(kind, names)| format!("{kind}: {}", names.join(", "))).collect();
-    if !manifest.apis.is_empty() {
-        parts.push(format!("HTTP interfaces: {}", manifest.apis.len()));
-    }
-    parts.extend(manifest.hooks.then(|| "hooks".to_owned()));
-    parts
 }
 
 fn of_listed(listed: &Listed) -> Compatibility {

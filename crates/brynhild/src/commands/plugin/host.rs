@@ -1,13 +1,10 @@
 //! The program as the installation of plugins sees it. Programs that fetch plugins run confined, with
 //! network access: they write to one directory only.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use contract::sandbox::{Access, Channel, Limits, Network, Profile, Spawn, Stdin};
-use plugin_kit::fetch_settings::{SETTINGS, VARIABLES};
 use plugin_kit::host::{Host, HostError, Job, OnChange};
 use plugin_kit::install;
 use plugins::{entry_points, process};
@@ -16,7 +13,6 @@ use tokio::time::Instant;
 
 use super::servers;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::child_environment::child_environment;
 use crate::assemble::{audit, confinement, workers};
 use crate::commands::confirmed;
 use crate::exit::{Exit, Problem};
@@ -107,10 +103,8 @@ impl Host for KitHost<'_> {
     }
 
     async fn run(&self, job: Job<'_>, directory: &Path) -> Result<String, Problem> {
-        let Job { name, program, args, mut read } = job;
-        let assembly = self.assembly;
-        let environment = &assembly.environment;
-        let surroundings = workers::surroundings(assembly);
+        let (name, program) = (job.name, job.program);
+        let surroundings = workers::surroundings(self.assembly);
         let path = if program.contains('/') {
             PathBuf::from(program)
         } else {
@@ -119,50 +113,11 @@ impl Host for KitHost<'_> {
                     .hint(format!("install {program} and try again"))
             })?
         };
-        // A program outside of the system's directories finds its library beside its `bin`.
-        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-        read.extend([&path, &real].iter().filter_map(|it| Some(it.parent()?.parent()?.to_owned())));
-        read.retain(|path| {
-            path.parent().is_some() && Some(path.as_path()) != environment.home.as_deref()
-        });
-        let home = environment.home.iter();
-        read.extend(
-            home.flat_map(|home| SETTINGS.map(|it| home.join(it))).filter(|it| it.exists()),
-        );
-        let mut env = child_environment(assembly);
-        for name in VARIABLES {
-            if let Some(value) = environment.variable(name) {
-                env.insert(name.to_owned(), value.to_owned());
-            }
-        }
-        env.insert("GIT_TERMINAL_PROMPT".to_owned(), "0".to_owned());
-        if let Some(agent) = environment.variable("SSH_AUTH_SOCK") {
-            read.push(agent.into());
-        }
         // It works on no project.
         let nothing = install::scratch(self)?;
-        let profile = Profile {
-            workspace: nothing.path().to_owned(),
-            access: Access::ReadOnly,
-            read,
-            write: Vec::new(),
-            own: vec![directory.to_owned()],
-            fixed: Vec::new(),
-            network: Network::Host,
-            env,
-            limits: Limits::default(),
-        };
-        let spawn = Spawn {
-            program: path,
-            args: args.into_iter().map(Into::into).collect(),
-            cwd: directory.to_owned(),
-            stdin: Stdin::Null,
-            channel: Channel::None,
-            env: BTreeMap::new(),
-            home: None,
-        };
+        let (spawn, profile) = job.confined(path, (directory, nothing.path()), &surroundings);
         let failed = |why: String| Problem::failed(format!("{name} failed: {why}"));
-        let child = confinement::sandbox(assembly)?.start(&spawn, &profile);
+        let child = confinement::sandbox(self.assembly)?.start(&spawn, &profile);
         let child = child.map_err(|error| failed(error.to_string()))?;
         let limits = process::Limits {
             output: OUTPUT_LIMIT,
