@@ -53,6 +53,26 @@ impl Check {
     }
 }
 
+/// Checks the directory of the configuration, which gave some warnings.
+#[must_use]
+pub fn configuration(directory: Option<&Path>, is_writable: bool, warnings: usize) -> Check {
+    let name = "configuration";
+    let Some(directory) = directory else {
+        let remedy = "set HOME or BRYNHILD_CONFIG_DIR";
+        return Check::broken(name, "there is no home directory", remedy);
+    };
+    let directory = directory.display();
+    if !is_writable {
+        let remedy = "make it writable, or set BRYNHILD_CONFIG_DIR";
+        Check::broken(name, format!("{directory} cannot be written"), remedy)
+    } else if warnings > 0 {
+        let text = format!("{directory}, with {warnings} warnings");
+        Check::note(name, text, "the warnings above name the keys")
+    } else {
+        Check::ok(name, directory.to_string())
+    }
+}
+
 /// Checks the programs that some features need.
 #[must_use]
 pub fn programs(search_path: Option<&String>, workspace: &Path) -> Vec<Check> {

@@ -11,7 +11,11 @@ use crate::output;
 pub(super) async fn run(assembly: &Assembly) -> Outcome {
     let environment = &assembly.environment;
     let variable = |name: &str| environment.variable(name);
-    let mut checks = vec![configuration(assembly), sandbox(assembly)];
+    let directory = assembly.loaded.config_dir.as_deref();
+    let is_writable = assembly.writable_config_dir().is_some();
+    let warnings = assembly.loaded.warnings.len();
+    let configuration = doctor::configuration(directory, is_writable, warnings);
+    let mut checks = vec![configuration, sandbox(assembly)];
     checks.extend(keys(assembly));
     checks.push(provider(assembly).await);
     let search_path = environment.variables.get("PATH");
@@ -24,27 +28,6 @@ pub(super) async fn run(assembly: &Assembly) -> Outcome {
         output::text(doctor::text(&checks))?;
     }
     Ok(if doctor::is_broken(&checks) { Exit::Failed } else { Exit::Done })
-}
-
-fn configuration(assembly: &Assembly) -> Check {
-    let name = "configuration";
-    let warnings = assembly.loaded.warnings.len();
-    match (&assembly.loaded.config_dir, assembly.wide_root()) {
-        (None, _) => {
-            Check::broken(name, "there is no home directory", "set HOME or BRYNHILD_CONFIG_DIR")
-        }
-        (Some(dir), _) if assembly.writable_config_dir().is_none() => Check::broken(
-            name,
-            format!("{} cannot be written", dir.display()),
-            "make it writable, or set BRYNHILD_CONFIG_DIR",
-        ),
-        (Some(dir), _) if warnings > 0 => Check::note(
-            name,
-            format!("{}, with {warnings} warnings", dir.display()),
-            "the warnings above name the keys",
-        ),
-        (Some(dir), _) => Check::ok(name, dir.display().to_string()),
-    }
 }
 
 fn sandbox(assembly: &Assembly) -> Check {
