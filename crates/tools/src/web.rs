@@ -1,5 +1,6 @@
 //! The web, as far as `WebFetch` and `WebSearch` need it. The program sends the requests.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -29,6 +30,61 @@ pub enum SearchEngine {
     Brave,
     Tavily,
     SearXng,
+}
+
+/// The configuration of an engine.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineChoice<'a> {
+    /// `brave` or `tavily`; any other name is a SearXNG server.
+    pub engine: Option<&'a str>,
+    pub server: Option<&'a str>,
+    pub key_variable: Option<&'a str>,
+}
+
+impl EngineChoice<'_> {
+    /// The settings, with the key from the value of a variable; none without an engine.
+    ///
+    /// # Errors
+    ///
+    /// What is missing or wrong.
+    pub fn settings<'v>(
+        &self,
+        variable: impl FnOnce(&str) -> Option<&'v str>,
+    ) -> Result<Option<SearchSettings>, String> {
+        let (engine, usual, named) = match self.engine {
+            None => return Ok(None),
+            Some("brave") => {
+                (SearchEngine::Brave, "https://api.search.brave.com", Some("BRAVE_API_KEY"))
+            }
+            Some("tavily") => {
+                (SearchEngine::Tavily, "https://api.tavily.com", Some("TAVILY_API_KEY"))
+            }
+            Some(_) => (SearchEngine::SearXng, "", None),
+        };
+        let server = self.server.unwrap_or(usual);
+        if server.is_empty() {
+            return Err(String::from("set `web.search_url` to the address of the SearXNG server"));
+        }
+        let server = Url::parse(server)
+            .map_err(|error| format!("`web.search_url` {server:?} is not a URL: {error}"))?;
+        let key = match self.key_variable.or(named) {
+            None => "",
+            Some(name) => {
+                variable(name).ok_or_else(|| format!("set the environment variable {name}"))?
+            }
+        };
+        Ok(Some(SearchSettings { engine, key: Secret::new(key.to_owned()), server }))
+    }
+}
+
+/// Returns true for `localhost` and for literal addresses of this machine or of a private network,
+/// but not for link-local ones, at which clouds serve credentials.
+pub fn is_local(host: &str) -> bool {
+    match host.trim_start_matches('[').trim_end_matches(']').parse() {
+        Ok(IpAddr::V4(address)) => address.is_loopback() || address.is_private(),
+        Ok(IpAddr::V6(address)) => address.is_loopback() || address.is_unique_local(),
+        Err(_) => host == "localhost",
+    }
 }
 
 #[async_trait]
