@@ -20,7 +20,6 @@ pub(crate) mod permissions;
 pub(crate) mod plugin_env;
 mod plugin_trust;
 pub(crate) mod pricing;
-pub(crate) mod prompt_facts;
 pub(crate) mod prompt_source;
 pub(crate) mod provider_choice;
 pub(crate) mod raw_request_log;
@@ -44,6 +43,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::tools::prompt_facts::PromptFacts;
 use agent::prompt::{Ingredients, PromptStyle, system_prompt};
 use agent::registry::{IsHidden, Registry};
 use agent::retry::Retry;
@@ -60,7 +60,6 @@ use plugins::profiles::ModelProfile;
 
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::prompt_facts::PromptFacts;
 use crate::assemble::run_context::RunContext;
 use crate::output;
 

@@ -21,21 +21,24 @@ use contract::provider::Delivery;
 use contract::snapshots::Snapshots;
 use contract::tool::Tool;
 use plugins::claude::AgentFile;
+use plugins::commands::SESSION;
 use plugins::hooks::{Ledger, Lifecycle};
 use python_host::{Host, Missing};
 use sessions::snapshots::SessionSnapshots;
+use tools::prompt_facts::PromptFacts;
+use tools::skill_grants::Grants;
 use tools::tool_search::{self, FoundTools};
 
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::fallback::fallback;
 use crate::assemble::hooks::{self, HookAgentInputs, HookAgents, HookInputs};
-use crate::assemble::prompt_facts::PromptFacts;
 use crate::assemble::role::{self, OpenRole, persona};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice::{ChosenSession, SessionStorage};
-use crate::assemble::skill_grants::Grants;
-use crate::assemble::{self, Knowledge, audit, mcp, permissions, plugin_env, subagents, undo};
+use crate::assemble::{
+    self, Knowledge, audit, mcp, permissions, plugin_env, skill_grants, subagents, undo,
+};
 use crate::exit::Problem;
 use crate::output;
 pub(crate) use reload::Reload;
@@ -239,6 +242,8 @@ impl Setup {
         (audience, offers_tools): (Audience, bool),
         tool: Option<&str>,
     ) -> Result<Self, Problem> {
+        let profile = || assemble::confinement::command_profile(assembly, root);
+        let profile = (!assembly.is_unconfined()).then(profile);
         let inputs = SetupInputs {
             root: root.to_owned(),
             answering: answering.cloned(),
@@ -251,7 +256,7 @@ impl Setup {
             role: Swappable::new(role::open(assembly, answering).await?),
             agent: assembly.agent.clone(),
             found: FoundTools::default(),
-            facts: PromptFacts::of(assembly, root),
+            facts: PromptFacts::new(root, assembly.mode(), profile),
         };
         let role = inputs.role.present();
         if let (Some(role), Some(answering)) = (&role, answering) {
@@ -369,13 +374,14 @@ impl ToolsAndHooks {
         let sandbox = assemble::confinement::sandbox(assembly)?;
         let knowledge = Arc::new(inputs.knowledge(assembly));
         let skills = &knowledge.skills;
-        let grants = Grants::new(assembly, skills, inputs.judge());
+        let grants = skill_grants::grants(assembly, skills, inputs.judge());
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         let role = inputs.role.present();
         if let Some(role) = &role {
             tools.clone_from(&role.tools);
         } else if inputs.offers_tools {
-            let activation = (inputs.audience != Audience::Others).then(|| grants.activation());
+            let activation =
+                (inputs.audience != Audience::Others).then(|| grants.activation(SESSION));
             tools = assemble::tools(assembly, root, skills.clone(), activation);
             if inputs.answering.is_some() || inputs.audience == Audience::Person {
                 let answering = inputs.answering.as_ref();

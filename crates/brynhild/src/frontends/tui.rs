@@ -31,6 +31,7 @@ use plugins::open_plugins::Listed;
 use server::host::Reachable;
 use sessions::earlier::{self, UserMessage};
 use sessions::snapshots::{SessionSnapshots, UndoReport, UndoRequest};
+use tools::git_branch;
 
 use crate::assemble::answering_model::{self, AnsweringModel};
 use crate::assemble::assembly::Assembly;
@@ -39,7 +40,7 @@ use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice::SessionStorage;
 use crate::assemble::setup::{BackgroundServices, Reload};
 use crate::assemble::undo::{self, Detail};
-use crate::assemble::{effort, mcp, prompt_facts, rewind, themes};
+use crate::assemble::{effort, mcp, rewind, themes};
 use crate::exit::Problem;
 use crate::frontends::export::export_conversation;
 use crate::frontends::plugin_switch::{Switch, switch};
@@ -551,7 +552,7 @@ impl Requests {
         Facts {
             project: self.assembly.root().ok().map(Path::to_owned),
             directory: self.assembly.shown_path(place),
-            branch: prompt_facts::branch(place),
+            branch: git_branch::branch(place),
             recent: if self.state().has_begun {
                 Vec::new()
             } else {

@@ -14,12 +14,12 @@ use plugins::dialects::{PROJECT_PATHS, USER_SKILLS, chibi};
 use python_host::Host;
 use setup::user_files as own;
 use tools::fingerprint::{Fingerprint, Places};
+use tools::skill_grants::Grants;
 
 use super::{Audience, SetupInputs, ToolsAndHooks};
 use crate::assemble::assembly::{Assembly, SharedServices};
 use crate::assemble::role::{self, OpenRole};
 use crate::assemble::run_context::RunContext;
-use crate::assemble::skill_grants::Grants;
 use crate::assemble::{mcp, permissions};
 use crate::environment::Environment;
 use crate::exit::Problem;

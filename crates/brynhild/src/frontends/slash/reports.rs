@@ -6,12 +6,13 @@ use config::show;
 use contract::event::EventKind;
 use contract::tool::ToolSpec;
 use plugins::open_plugins::Listed;
+use tools::git_branch;
 
 use super::{Facts, sentence};
 use crate::assemble::assembly::Assembly;
+use crate::assemble::mcp;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::subagents::{Agent, AgentList};
-use crate::assemble::{mcp, prompt_facts};
 use crate::exit::Problem;
 use crate::frontends::tui::confinement;
 use crate::output::table;
@@ -26,7 +27,7 @@ pub(super) fn status(assembly: &Assembly, facts: &Facts<'_>) -> String {
     let rows = [
         ("Version", Some(env!("CARGO_PKG_VERSION").to_owned())),
         ("Directory", Some(assembly.shown_path(place))),
-        ("Branch", prompt_facts::branch(place)),
+        ("Branch", git_branch::branch(place)),
         ("Model", model.or_else(|| assembly.global.model.clone())),
         ("Mode", Some(format!("{}: {}", mode.as_str(), mode.summary()))),
         ("Sandbox", confinement(assembly).description(mode)),

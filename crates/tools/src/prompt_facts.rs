@@ -5,43 +5,41 @@ use std::path::Path;
 use std::sync::Arc;
 
 use contract::policy::Mode;
-use contract::sandbox::Network;
+use contract::sandbox::{Network, Profile};
 use contract::tool::ToolSpec;
-pub(crate) use tools::git_branch::branch;
 
-use crate::assemble;
-use crate::assemble::assembly::Assembly;
+use crate::git_branch::branch;
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct PromptFacts {
+pub struct PromptFacts {
     limits: String,
     machine: String,
 }
 
 impl PromptFacts {
-    pub(crate) fn of(assembly: &Assembly, root: &Path) -> Self {
+    /// The facts about a project whose commands have a profile; none without a sandbox.
+    pub fn new(root: &Path, mode: Mode, profile: Option<Profile>) -> Self {
         let date = jiff::Zoned::now().date();
         let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
         let branch = branch(root).map(|it| format!(" Git branch: {it}.")).unwrap_or_default();
         let machine = format!("- Date: {date}. System: {os} ({arch}).{branch}");
-        Self { limits: limits(assembly, root), machine }
+        Self { limits: limits(root, mode, profile), machine }
     }
 
-    pub(crate) fn told(&self, tools: &[Arc<ToolSpec>]) -> String {
+    pub fn told(&self, tools: &[Arc<ToolSpec>]) -> String {
         let has_shell = tools.iter().any(|spec| spec.name == "Bash");
         let limits = if has_shell { self.limits.as_str() } else { "" };
         format!("Environment:{limits}\n{}", self.machine)
     }
 }
 
-fn limits(assembly: &Assembly, root: &Path) -> String {
-    if assembly.is_unconfined() {
+fn limits(root: &Path, mode: Mode, profile: Option<Profile>) -> String {
+    let Some(profile) = profile else {
         return "\n- Commands run without a sandbox, with all rights of the user.".to_owned();
-    }
-    let profile = assemble::confinement::command_profile(assembly, root);
+    };
     let further = profile.write.iter().map(|path| format!(", {}", path.display()));
     let further: String = further.collect();
-    let writable = match assembly.mode() {
+    let writable = match mode {
         Mode::ReadOnly => "/tmp".to_owned(),
         Mode::Ask | Mode::Normal | Mode::Yolo => format!("{}, /tmp{further}", root.display()),
     };
