@@ -32,6 +32,7 @@ pub mod open_plugins;
 #[cfg(any(test, fuzzing))]
 #[path = "tests/oracles.rs"]
 pub mod oracles;
+pub mod parts;
 pub mod plugin;
 pub mod plugin_set;
 pub mod problem;
