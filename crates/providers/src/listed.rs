@@ -1,7 +1,17 @@
-//! A model in the list of its provider.
+//! Names of models, and the list of a provider.
 
 use contract::provider::{Model, Provider};
 use contract::text::closest;
+
+/// The provider and the model in `provider/model` or `provider:model`; no provider if the first word
+/// is none.
+pub fn parts(name: &str, is_provider: impl Fn(&str) -> bool) -> (Option<&str>, &str) {
+    let mut split = name.split_once('/').into_iter().chain(name.split_once(':'));
+    match split.find(|(provider, _)| is_provider(provider)) {
+        Some((provider, model)) => (Some(provider), model),
+        None => (None, name),
+    }
+}
 
 /// Looks for a model in a list, which may have dated names of it, and leave variants out, such as
 /// `:online`. An empty list has every model.

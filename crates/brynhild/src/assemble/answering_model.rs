@@ -97,7 +97,8 @@ pub(crate) fn with_model(
 pub(crate) fn switched(assembly: &Assembly, current: &Candidate, named: &str) -> (String, String) {
     let listed = model_cache::last(assembly, current).unwrap_or_default();
     let candidates = provider_choice::candidates(assembly);
-    let (provider, model) = fallback_models::parts(&candidates, named);
+    let is_known = |word: &str| candidates.iter().any(|it| it.name == word);
+    let (provider, model) = listed::parts(named, is_known);
     let mut usable = candidates.iter().filter(|candidate| candidate.key.is_usable());
     match provider.filter(|_| listed.iter().all(|model| model.id != named)) {
         Some(provider) if usable.any(|it| it.name == provider) => {

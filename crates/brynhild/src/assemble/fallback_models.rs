@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use contract::provider::Provider;
 use providers::fallback::{Fallback, FallbackCondition, FallbackModel};
+use providers::listed;
 
 use crate::assemble::answering_model::{self, AnsweringModel};
 use crate::assemble::assembly::Assembly;
-use crate::assemble::provider_choice::{self, Candidate, Choice, Key};
+use crate::assemble::provider_choice::{self, Choice, Key};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::{model_names, role};
 use crate::output;
@@ -49,7 +50,8 @@ fn find(assembly: &Assembly, chosen: &Choice, name: &str) -> Result<FallbackMode
     let unresolved = |why: &str| format!("Could not resolve fallback model '{name}'. {why}");
     let alias = assembly.role.as_ref().and_then(|_| role::model::alias(assembly, name));
     let candidates = provider_choice::candidates(assembly);
-    let (provider, model) = parts(&candidates, alias.as_deref().unwrap_or(name));
+    let is_known = |word: &str| candidates.iter().any(|it| it.name == word);
+    let (provider, model) = listed::parts(alias.as_deref().unwrap_or(name), is_known);
     let candidate = match provider {
         Some(provider) => candidates.iter().find(|candidate| candidate.name == provider),
         None => Some(&chosen.candidate),
@@ -70,16 +72,4 @@ fn find(assembly: &Assembly, chosen: &Choice, name: &str) -> Result<FallbackMode
     let (label, priced) = (format!("{}/{model}", candidate.name), model.clone());
     let cost = move |usage: &_| facts.prices_of(&priced).map(|prices| prices.of(usage));
     Ok(FallbackModel { provider, model, label, cost: Arc::new(cost) })
-}
-
-/// The provider and the model in `provider/model` or `provider:model`; no provider if the first word
-/// is none.
-pub(crate) fn parts<'a>(candidates: &[Candidate], name: &'a str) -> (Option<&'a str>, &'a str) {
-    let split = name.split_once('/').into_iter().chain(name.split_once(':'));
-    let is_known = |word: &str| candidates.iter().any(|candidate| candidate.name == word);
-    let found = split.clone().find(|(provider, _)| is_known(provider));
-    match found {
-        Some((provider, model)) => (Some(provider), model),
-        None => (None, name),
-    }
 }
