@@ -4,4 +4,5 @@
 pub mod decisions;
 pub mod pending_calls;
 pub mod runs;
+pub mod security_event;
 pub mod tasks;

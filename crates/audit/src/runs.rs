@@ -16,6 +16,8 @@ use rusqlite::{Connection, Row, params, params_from_iter};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::security_event::SecurityEvent;
+
 const SCHEMA: &str = "
 CREATE TABLE IF NOT EXISTS audit_log (
     id INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT, agent_name TEXT, timestamp TEXT,
@@ -230,13 +232,12 @@ impl AuditStore {
         self.with(|it| it.execute(insert, [&now(), event_type, agent, details]).map(drop))
     }
 
-    /// The refused prompts and answers, newest first: time, type, agent and reason.
-    pub fn security_events(&self, limit: usize) -> Result<Vec<[String; 4]>, String> {
+    /// The refused prompts and answers, newest first.
+    pub fn security_events(&self, limit: usize) -> Result<Vec<SecurityEvent>, String> {
         let select = "SELECT timestamp, event_type, agent_name, details FROM security_events \
                       ORDER BY id DESC LIMIT ?";
-        let event = |row: &Row<'_>| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?]);
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.with(|it| it.prepare(select)?.query_map([limit], event)?.collect())
+        self.with(|it| it.prepare(select)?.query_map([limit], SecurityEvent::read)?.collect())
     }
 
     pub fn add_pending(&self, calls: &[PendingCall]) -> Result<(), String> {

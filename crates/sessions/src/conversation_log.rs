@@ -18,7 +18,7 @@ use crate::error::{FileError, cannot};
 
 pub use document::{figures, json_figure, markdown};
 pub use files::{Kind, LogFile, list, locate, read, session_of};
-pub use raw::{RawExchange, RawLog};
+pub use raw::{RawExchange, RawLog, exchange, summary};
 
 /// Where conversation logs go.
 #[derive(Clone, Debug)]

@@ -172,6 +172,18 @@ pub fn first_day(days: u32) -> String {
     first.map_or_else(|_| String::new(), |first| first.strftime("%Y-%m-%d").to_string())
 }
 
+/// The text in the place of a table without rows: no `what` in some days.
+pub fn nothing_counted(what: &str, days: Option<u32>, has_no_session: bool) -> String {
+    match days {
+        _ if has_no_session => {
+            "No sessions yet, so nothing to count. `brynhild chat PROMPT` starts one.".to_owned()
+        }
+        Some(1) => format!("No {what} today."),
+        Some(days) => format!("No {what} in the last {days} days."),
+        None => format!("No {what} in any session."),
+    }
+}
+
 /// The usage of each session from a day on.
 pub fn by_session(sessions: &[SessionFigures], first: &str) -> Vec<Row> {
     let row = |session: &SessionFigures| {

@@ -55,13 +55,7 @@ fn raw(
     if summary {
         return summarize(run, &path, &exchanges);
     }
-    let words = exchanges.iter().map(|(number, line)| {
-        let [time, direction, endpoint] =
-            ["timestamp", "direction", "endpoint"].map(|key| text(line, key));
-        let payload = &line["payload"];
-        let payload = payload.as_str().map_or_else(|| format!("{payload:#}"), str::to_owned);
-        format!("== [{number}] {time} {direction} {endpoint}\n{}\n\n", payload.trim_end())
-    });
+    let words = exchanges.iter().map(|(number, line)| conversation_log::exchange(*number, line));
     let words: String = words.collect();
     run.report(&exchanges.iter().map(|(_, line)| line).collect::<Vec<_>>(), words)
 }
@@ -72,18 +66,7 @@ fn summarize(run: &RunContext, path: &Path, exchanges: &[(usize, Value)]) -> Out
     let mut rows = Vec::new();
     for (number, line) in exchanges {
         *counts.entry(text(line, "direction")).or_default() += 1;
-        let payload = &line["payload"];
-        let size = payload.as_str().map_or_else(|| payload.to_string().len(), str::len);
-        rows.push(json!({
-            "index": number,
-            "timestamp": line["timestamp"],
-            "direction": line["direction"],
-            "provider": line["provider"],
-            "model": line["model"],
-            "endpoint": line["endpoint"],
-            "size": size,
-            "duration_ms": line["duration_ms"],
-        }));
+        rows.push(conversation_log::summary(*number, line));
     }
     let titles = ["INDEX", "TIME", "DIRECTION", "MODEL", "ENDPOINT", "BYTES", "MS"];
     let keys = ["index", "timestamp", "direction", "model", "endpoint", "size", "duration_ms"];

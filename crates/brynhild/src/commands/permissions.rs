@@ -1,11 +1,11 @@
 //! `permissions`, `policy` and `audit`: lists and revokes remembered permissions, explains how a
 //! call would be judged without running it, and shows the record of decisions.
 
-use std::collections::BTreeMap;
 use std::io::Write as _;
 
 use ::audit::decisions::Entry;
 use ::audit::runs::{self, RunFilter};
+use ::audit::security_event::SecurityEvent;
 use ::tui::masks::unmasked;
 use approvals::listing;
 use approvals::remembered::{Remembered, take};
@@ -169,20 +169,10 @@ pub(crate) fn audit(run: &RunContext, command: Option<AuditCommand>) -> Outcome 
             let recorded = stores::recorded(run).map_err(Problem::failed)?;
             let events = recorded.map(|store| store.security_events(limit)).transpose();
             let events = events.map_err(Problem::failed)?.unwrap_or_default();
-            let rows = events.iter().map(|[at, kind, agent, details]| {
-                [at.chars().take(19).collect(), kind.clone(), agent.clone(), details.clone()]
-            });
-            let keys = ["timestamp", "event_type", "agent_name", "details"];
-            let object = |event: &[String; 4]| {
-                keys.into_iter().zip(event.clone()).collect::<BTreeMap<_, _>>()
-            };
-            let data: Vec<_> = events.iter().map(object).collect();
-            let text = if events.is_empty() {
-                String::from("Nothing was refused yet.")
-            } else {
-                table(rows)
-            };
-            run.report(&data, text)
+            if events.is_empty() {
+                return run.report(&events, "Nothing was refused yet.");
+            }
+            run.report(&events, table(events.iter().map(SecurityEvent::row)))
         }
         AuditCommand::Prune { days } => {
             let recorded = stores::recorded(run).map_err(Problem::failed)?;

@@ -7,7 +7,8 @@ use contract::tool::ToolSpec;
 use serde_json::{Value, json};
 use statistics::Figures;
 use statistics::tables::{
-    Kind, by_day, by_plugin, by_session, first_day, spent_cells, spent_data, spent_rows, used_rows,
+    Kind, by_day, by_plugin, by_session, first_day, nothing_counted, spent_cells, spent_data,
+    spent_rows, used_rows,
 };
 use tools::tool_search;
 
@@ -42,28 +43,16 @@ pub(crate) async fn run(assembly: &Assembly, args: &StatsArgs) -> Outcome {
     let spent = json!({"turns": total.turns, "spent": spent_data("", &total.spent())});
     let data = json!({"days": args.days, "total": spent, "rows": data});
     if rows.is_empty() {
-        return assembly.report(&data, empty_message(args, sessions.is_empty()));
+        let what = match args.by {
+            StatsOrder::Plugin => "call of a plugin's tool",
+            StatsOrder::Tool => "call of a tool",
+            StatsOrder::Model | StatsOrder::Session | StatsOrder::Day => "reply of a model",
+        };
+        return assembly.report(&data, nothing_counted(what, args.days, sessions.is_empty()));
     }
     let sum = matches!(kind, Kind::Spent).then(|| spent_cells("total", &total.spent()));
     let rows = rows.into_iter().map(|row| row.cells);
     assembly.report(&data, output::table([kind.heading()].into_iter().chain(rows).chain(sum)))
-}
-
-fn empty_message(args: &StatsArgs, has_no_session: bool) -> String {
-    if has_no_session {
-        return "No sessions yet, so nothing to count. `brynhild chat PROMPT` starts one."
-            .to_owned();
-    }
-    let what = match args.by {
-        StatsOrder::Plugin => "No call of a plugin's tool",
-        StatsOrder::Tool => "No call of a tool",
-        StatsOrder::Model | StatsOrder::Session | StatsOrder::Day => "No reply of a model",
-    };
-    match args.days {
-        Some(1) => format!("{what} today."),
-        Some(days) => format!("{what} in the last {days} days."),
-        None => format!("{what} in any session."),
-    }
 }
 
 /// The approximate tokens of each request that describe the present tools.

@@ -62,3 +62,28 @@ impl RawLog {
         writeln!(file, "{line}").map_err(cannot("write", &self.path))
     }
 }
+
+/// The line of an exchange in a raw log, for people.
+pub fn exchange(number: usize, line: &Value) -> String {
+    let [time, direction, endpoint] =
+        ["timestamp", "direction", "endpoint"].map(|key| line[key].as_str().unwrap_or_default());
+    let payload = &line["payload"];
+    let payload = payload.as_str().map_or_else(|| format!("{payload:#}"), str::to_owned);
+    format!("== [{number}] {time} {direction} {endpoint}\n{}\n\n", payload.trim_end())
+}
+
+/// The line of an exchange in a raw log, with the size of its payload instead of the payload.
+pub fn summary(number: usize, line: &Value) -> Value {
+    let payload = &line["payload"];
+    let size = payload.as_str().map_or_else(|| payload.to_string().len(), str::len);
+    json!({
+        "index": number,
+        "timestamp": line["timestamp"],
+        "direction": line["direction"],
+        "provider": line["provider"],
+        "model": line["model"],
+        "endpoint": line["endpoint"],
+        "size": size,
+        "duration_ms": line["duration_ms"],
+    })
+}
