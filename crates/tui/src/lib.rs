@@ -24,6 +24,7 @@ mod ask;
 mod canvas;
 pub mod clipboard;
 mod composer;
+pub mod console;
 mod diff;
 mod fuzzy;
 mod highlight;

@@ -1,7 +1,5 @@
 //! The program as plugins see it: the user's settings, trust, and the means to run processes.
 
-mod console;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +8,7 @@ use args::OutputFormat;
 use contract::policy::Mode;
 use contract::tool::Tool;
 use initrunner::role;
-use plugins::chibi::{Agent, Agents};
+use plugins::chibi::{Agent, Agents, Console};
 use plugins::dialects::{self, Named};
 use plugins::directories::Directories;
 use plugins::discovery::Trust;
@@ -21,6 +19,7 @@ use plugins::plugin::{Place, Plugin};
 use plugins::problem::Problem as Fault;
 use serde_json::{Map, Value};
 use tools::tool_search;
+use tui::console::Pause;
 
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
@@ -28,6 +27,7 @@ use crate::assemble::subagents::{AgentList, Kind, PLAIN};
 use crate::assemble::{confinement, hooks, mcp, plugin_trust};
 use crate::exit::Problem;
 use crate::output;
+use crate::output::status_line::StatusLinePause;
 
 impl Assembly {
     pub(crate) fn plugin_env(&self) -> PluginEnv<'_> {
@@ -71,7 +71,7 @@ impl Assembly {
             cache_dir: self.cache_dir()?,
             state_dir: self.state_dir()?,
             on_output: Arc::new(output::plugin),
-            console: console::console(self),
+            console: console(self),
             source: if is_resumed { "resume" } else { "startup" },
             expansions: Arc::clone(self.expansions()),
         })
@@ -169,6 +169,13 @@ impl Program for Assembly {
             }
         }
     }
+}
+
+/// The terminal, if a user sits at it and reads it.
+fn console(run: &RunContext) -> Option<Console> {
+    let pause: Pause = || Box::new(StatusLinePause::new());
+    let open = move |plugin: &str| tui::console::open(format!("plugin {plugin} asks"), pause);
+    run.has_reader().then(|| Arc::new(open) as Console)
 }
 
 /// All plugins and servers that can be switched on and off. Runs nothing.

@@ -393,6 +393,11 @@ impl RunContext {
         self.environment.terminal.stdin && self.environment.terminal.stderr
     }
 
+    /// Returns true if a user at a terminal reads the output as text.
+    pub(crate) fn has_reader(&self) -> bool {
+        self.can_ask() && self.format() == OutputFormat::Text
+    }
+
     /// Prints `data` as JSON if that is wanted, and `text` otherwise.
     pub(crate) fn report(&self, data: &impl Serialize, text: impl Display) -> Outcome {
         if self.wants_json() {

@@ -2,7 +2,6 @@
 
 use ::mcp::frontend::{DialogInput, Frontend};
 use ::tui::host::ReplyKind;
-use args::OutputFormat;
 use async_trait::async_trait;
 
 use crate::assemble::run_context::RunContext;
@@ -16,9 +15,7 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     pub(crate) fn new(run: &RunContext) -> Self {
-        let terminal = run.environment.terminal;
-        let is_text = run.format() == OutputFormat::Text;
-        Self { has_terminal: terminal.stdin && terminal.stderr && is_text }
+        Self { has_terminal: run.has_reader() }
     }
 }
 

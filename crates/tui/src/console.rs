@@ -1,28 +1,24 @@
-//! The terminal of this program, as plugins talk with the user through it: in the full screen by
-//! dialogs.
+//! The terminal of this program, as other programs talk with the user through it: in the full screen
+//! by dialogs.
 
 use std::fs::OpenOptions;
 use std::io::{self, Cursor};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use args::OutputFormat;
 use contract::sandbox::ChannelEnds;
 use futures::stream;
-use plugins::chibi::Console;
 use rustix::fs::OFlags;
 use tokio::io::{AsyncReadExt as _, AsyncWrite, DuplexStream};
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::time::timeout;
 use tokio_util::io::StreamReader;
-use tui::host::ReplyKind;
-use tui::line::Echo;
 
-use crate::assemble::assembly::Assembly;
-use crate::output::status_line::{self, StatusLinePause};
+use crate::host::ReplyKind;
+use crate::inquiries::{ask_on_screen, is_full_screen};
+use crate::line::Echo;
 
 /// A prompt is complete when nothing follows for so long.
 const PROMPT_PAUSE: Duration = Duration::from_millis(50);
@@ -30,23 +26,19 @@ const PROMPT_ENDS: &[u8] = b"?:])>";
 /// Ends the input of a process that reads from a terminal.
 const END_OF_INPUT: &str = "\x04";
 
-/// The terminal, if a user sits at it and reads it.
-pub(super) fn console(assembly: &Assembly) -> Option<Console> {
-    let terminal = assembly.environment.terminal;
-    let is_text = assembly.format() == OutputFormat::Text;
-    let has_user = terminal.stdin && terminal.stderr && is_text;
-    has_user.then(|| Arc::new(open) as Console)
-}
+/// Stops what is redrawn on the terminal until its result is dropped.
+pub type Pause = fn() -> Box<dyn Send>;
 
-fn open(plugin: &str) -> io::Result<ChannelEnds> {
-    if status_line::is_full_screen() {
-        return Ok(dialogs(format!("plugin {plugin} asks")));
+/// Opens the terminal. In the full screen, dialogs with a title are opened instead.
+pub fn open(title: String, pause: Pause) -> io::Result<ChannelEnds> {
+    if is_full_screen() {
+        return Ok(dialogs(title));
     }
     // It does not block, so that nobody waits in vain for input.
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open("/dev/tty")?;
     let reader = Receiver::from_file_unchecked(file.try_clone()?)?;
-    let writer = QuietWriter { writer: Sender::from_file_unchecked(file)?, asking: None };
+    let writer = QuietWriter { writer: Sender::from_file_unchecked(file)?, pause, asking: None };
     Ok(ChannelEnds { reader: Box::new(reader), writer: Box::new(writer) })
 }
 
@@ -56,7 +48,7 @@ fn dialogs(title: String) -> ChannelEnds {
     let answers = stream::unfold((prompts, title), |(mut prompts, title)| async move {
         let prompt = next_prompt(&mut prompts).await?;
         let wanted = ReplyKind::Text("Answer".to_owned());
-        let answer = status_line::ask_on_screen(&title, &prompt, wanted).await;
+        let answer = ask_on_screen(&title, &prompt, wanted).await;
         let typed = answer.map_or(END_OF_INPUT.to_owned(), |line| line + "\n");
         Some((Ok::<_, io::Error>(Cursor::new(typed.into_bytes())), (prompts, title)))
     });
@@ -77,7 +69,8 @@ async fn next_prompt(prompts: &mut DuplexStream) -> Option<String> {
 /// Writes to the terminal. From the first byte on nothing else moves there, and typed text is shown.
 struct QuietWriter {
     writer: Sender,
-    asking: Option<(StatusLinePause, Echo)>,
+    pause: Pause,
+    asking: Option<(Box<dyn Send>, Echo)>,
 }
 
 impl AsyncWrite for QuietWriter {
@@ -86,7 +79,8 @@ impl AsyncWrite for QuietWriter {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.asking.get_or_insert_with(|| (StatusLinePause::new(), Echo::on()));
+        let pause = self.pause;
+        self.asking.get_or_insert_with(|| (pause(), Echo::on()));
         Pin::new(&mut self.writer).poll_write(context, bytes)
     }
 
