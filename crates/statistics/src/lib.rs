@@ -1,6 +1,7 @@
 //! Usage of sessions: tokens and money by model, calls by tool and plugin, day by day. A fold over
-//! the events of their logs, and tables of the figures for `stats` and `/cost`.
+//! the events of their logs, and tables of the figures for `stats`, `/cost` and `/context`.
 
+pub mod context;
 mod figures;
 mod session;
 pub mod tables;

@@ -1,10 +1,6 @@
 //! The output of `/status`, `/config`, `/context`, `/agents` and `/mcp`.
 
-use std::sync::Arc;
-
 use config::show;
-use contract::event::EventKind;
-use contract::tool::ToolSpec;
 use plugins::open_plugins::Listed;
 use tools::git_branch;
 
@@ -16,9 +12,6 @@ use crate::assemble::subagents::{Agent, AgentList};
 use crate::exit::Problem;
 use crate::frontends::tui::confinement;
 use crate::output::table;
-
-/// About so many bytes of English text or code are a token.
-const TOKEN_BYTES: usize = 4;
 
 pub(super) fn status(assembly: &Assembly, facts: &Facts<'_>) -> String {
     let place = assembly.place();
@@ -44,37 +37,12 @@ pub(super) fn config(run: &RunContext) -> Result<String, Problem> {
 
 /// The context: measured as a whole by the provider, with estimated parts.
 pub(super) fn context(assembly: &Assembly, facts: &Facts<'_>) -> Result<String, Problem> {
-    let (mut system, mut used) = (0, 0);
     let events = match facts.session {
         Some(id) if assembly.store()?.exists(id) => assembly.store()?.read(id)?.events,
         _ => Vec::new(),
     };
-    for event in events.into_iter().filter(|event| event.within.is_none()) {
-        match event.kind {
-            EventKind::Configured { system: text, .. } => system = text.len() / TOKEN_BYTES,
-            EventKind::ReplyFinished { usage, .. } => used = usage.total_tokens(),
-            EventKind::Compacted { kept: 0, .. } => used = 0,
-            _ => {}
-        }
-    }
-    let size = |spec: &Arc<ToolSpec>| {
-        spec.name.len() + spec.description.len() + spec.input_schema.to_string().len()
-    };
-    let tools = facts.tools.iter().map(size).sum::<usize>() / TOKEN_BYTES;
-    let fixed = u64::try_from(system + tools).unwrap_or(u64::MAX);
-    let mut rows = vec![
-        ("System prompt", format!("about {system} tokens")),
-        ("Tools", format!("about {tools} tokens for {} tools", facts.tools.len())),
-    ];
-    if used > 0 {
-        rows.push(("Messages", format!("about {} tokens", used.saturating_sub(fixed))));
-    }
-    rows.push(("In use", format!("{used} tokens after the last reply")));
     let window = facts.answering.and_then(|it| it.known.context_window_of(&it.model));
-    rows.push(match window.filter(|window| *window > 0) {
-        Some(window) => ("Window", format!("{window} tokens, {}% in use", used * 100 / window)),
-        None => ("Window", "unknown for this model".to_owned()),
-    });
+    let rows = statistics::context::rows(events, facts.tools, window);
     let rows = table(rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]));
     Ok(format!("{rows}`/compact` makes room.\n"))
 }
