@@ -682,7 +682,7 @@ export interface EventJobFinished {
   outcome: string;
 }
 
-/** A plugin's own record: kept, never read by the program. */
+/** A record of a plugin, or the role that the session plays. No model sees it. */
 export interface EventCustom {
   /** Its position. Events that are not kept carry that of the last kept one. */
   seq: Seq;

@@ -187,6 +187,7 @@ fn assembly_for(global: Global, command: &Command) -> Result<Assembly, Problem> 
             if let Some(name) = &args.agent {
                 crate::assemble::role::persona::choose_agent(&mut assembly, name)?;
             }
+            crate::assemble::role::record::resume(&mut assembly)?;
             return Ok(assembly);
         }
         Command::Run(args) => return role_assembly(global, args),

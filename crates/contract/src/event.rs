@@ -193,7 +193,7 @@ pub enum EventKind {
         /// In words, such as `exit code 0` or `stopped`.
         outcome: String,
     },
-    /// A plugin's own record: kept, never read by the program.
+    /// A record of a plugin, or the role that the session plays. No model sees it.
     Custom {
         plugin: String,
         name: String,

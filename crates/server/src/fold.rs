@@ -20,6 +20,8 @@ const TITLE: usize = 60;
 pub(crate) struct Fold {
     pub(crate) seq: Seq,
     pub(crate) cwd: String,
+    /// The role that a client named, until the log names it.
+    pub(crate) role: Option<String>,
     title: Option<String>,
     first_prompt: String,
     pub(crate) updated_at: Option<Timestamp>,

@@ -135,6 +135,8 @@ pub struct Wanted {
     pub cwd: PathBuf,
     pub model: Option<String>,
     pub mode: Option<Mode>,
+    /// The file or the name of a role for a new session.
+    pub role: Option<String>,
     /// Replaces the session by a copy of it, up to an event.
     pub fork: Option<Seq>,
     /// Text for the end of the system prompt.

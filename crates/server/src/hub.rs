@@ -167,7 +167,7 @@ impl Hub {
         } else {
             Fold::default()
         };
-        fold.cwd = wanted.cwd.display().to_string();
+        (fold.cwd, fold.role) = (wanted.cwd.display().to_string(), wanted.role);
         self.adopt(opened, fold);
         let room = self.live(&id).ok_or_else(|| Failure::no_session(id.as_str()))?;
         self.tell(room.summary());
@@ -210,15 +210,13 @@ impl Hub {
                 .hint("interrupt it, or wait for the end of the turn"));
         }
         room.close().await;
-        let cwd = room.fold.borrow().cwd.clone().into();
-        let session = Some(room.id.clone());
-        let wanted = |model| Wanted {
-            session: session.clone(),
-            cwd: PathBuf::clone(&cwd),
-            model: Some(model),
-            mode: Some(mode),
-            ..Wanted::default()
+        let (cwd, role) = {
+            let fold = room.fold.borrow();
+            (PathBuf::from(&fold.cwd), fold.role.clone())
         };
+        let (session, mode) = (Some(room.id.clone()), Some(mode));
+        let before_switch = Wanted { session, cwd, mode, role, ..Wanted::default() };
+        let wanted = |model| Wanted { model: Some(model), ..before_switch.clone() };
         match self.start(room, wanted(model)).await {
             Ok(()) => Ok(()),
             Err(failure) => {

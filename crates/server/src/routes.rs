@@ -10,7 +10,6 @@ use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode, header};
 use hyper::body::Incoming;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use crate::body::{Body, collected, read};
@@ -108,7 +107,7 @@ struct NewSession {
     model: Option<String>,
     mode: Option<Mode>,
     fork: Option<Fork>,
-    role: Option<IgnoredAny>,
+    role: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -275,9 +274,8 @@ impl Server {
     async fn create(&self, body: &Bytes, client: &Client) -> Result<Reply, Failure> {
         need(client, Scopes::Prompt)?;
         let NewSession { cwd, name, model, mut mode, fork, role } = read(body)?;
-        if role.is_some() {
-            let failure = Failure::bad("a session of the server plays no role");
-            return Err(failure.hint("`brynhild run ROLE.yaml --serve` serves one"));
+        if role.is_some() && fork.is_some() {
+            return Err(Failure::bad("a copy of a session plays the role of its origin"));
         }
         if let Some(mode) = mode {
             need(client, scope_of_mode(mode))?;
@@ -296,7 +294,7 @@ impl Server {
             (session, up_to) = (Some(origin), Some(seq));
         }
         let cwd = self.hub.checked_directory(cwd.as_deref().unwrap_or(&self.hub.cwd))?;
-        let wanted = Wanted { session, cwd, model, mode, fork: up_to, ..Wanted::default() };
+        let wanted = Wanted { session, cwd, model, mode, role, fork: up_to, ..Wanted::default() };
         let room = self.hub.create(wanted).await?;
         Ok(reply::json(StatusCode::CREATED, &room.details()))
     }

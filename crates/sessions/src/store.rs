@@ -302,6 +302,18 @@ impl Store {
         Ok(Events::new(self.file(id)?, id.clone()))
     }
 
+    /// Hands out the events of a session, one at a time, while `take` returns true.
+    pub fn events_while(
+        &self,
+        id: &SessionId,
+        mut take: impl FnMut(Event) -> bool,
+    ) -> Result<(), Error> {
+        let mut events = self.events(id)?;
+        let read = |error| Error::from(cannot("read", &self.path(id))(error));
+        while events.next().map_err(read)?.is_some_and(&mut take) {}
+        Ok(())
+    }
+
     /// Hands out the events of a session, one at a time. Returns what was damaged.
     pub fn each_event<E: From<Error>>(
         &self,

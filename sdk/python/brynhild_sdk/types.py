@@ -607,7 +607,7 @@ class _EventJobFinished(TypedDict):
 class EventJobFinished(_EventJobFinished, total=False):
     within: Union["Subconversation", None]
 
-# A plugin's own record: kept, never read by the program.
+# A record of a plugin, or the role that the session plays. No model sees it.
 class _EventCustom(TypedDict):
     seq: "Seq"
     session: "SessionId"
@@ -617,7 +617,7 @@ class _EventCustom(TypedDict):
     name: str
     data: Any
 
-# A plugin's own record: kept, never read by the program.
+# A record of a plugin, or the role that the session plays. No model sees it.
 class EventCustom(_EventCustom, total=False):
     within: Union["Subconversation", None]
 

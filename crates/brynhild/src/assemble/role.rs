@@ -11,6 +11,7 @@ pub(crate) mod model;
 pub(crate) mod persona;
 mod python;
 mod reach;
+pub(crate) mod record;
 mod servers;
 mod skills;
 mod spawn;

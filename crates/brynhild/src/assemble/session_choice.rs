@@ -14,6 +14,8 @@ use sessions::store::{Cut, Opened, Store};
 use sessions::unsaved::Unsaved;
 use sessions::{earlier, reader};
 
+use crate::assemble::role::ChosenRole;
+use crate::assemble::role::record::RoleRecord;
 use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 use crate::output;
@@ -43,9 +45,12 @@ pub(crate) fn choose(
     root: &Path,
     no_save: bool,
 ) -> Result<ChosenSession, Problem> {
-    let chosen = open(run, root, no_save)?;
+    let mut chosen = open(run, root, no_save)?;
     if chosen.storage == SessionStorage::Saved {
         panics::in_session(&chosen.id);
+    }
+    if chosen.history.is_empty() {
+        chosen.notices.extend(run.role.as_ref().map(ChosenRole::record));
     }
     Ok(chosen)
 }
@@ -175,6 +180,19 @@ pub(crate) fn last_model(run: &RunContext) -> Option<(String, String)> {
     let id = existing(run, run.root().ok()?).ok()??;
     let session = run.store().ok()?.list().ok()?.into_iter().find(|session| session.id == id)?;
     (!session.model.is_empty()).then_some((session.provider, session.model))
+}
+
+/// The role with which the session that the flags continue began.
+pub(crate) fn first_role(run: &RunContext) -> Result<Option<RoleRecord>, Problem> {
+    // A session that cannot be read is reported when it is opened.
+    let id = run.root().ok().and_then(|root| existing(run, root).ok()?);
+    let Some(id) = id else { return Ok(None) };
+    let mut record = None;
+    run.store()?.events_while(&id, |event| {
+        record = RoleRecord::of(&event.kind);
+        record.is_none() && !matches!(event.kind, EventKind::TurnStarted { .. })
+    })?;
+    record.transpose()
 }
 
 /// The problem that `--resume` has no value and there is no screen for a list to choose from.

@@ -26,6 +26,7 @@ use super::chat::{self, OpenConversation};
 use super::{repl, serve, trust};
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
+use crate::assemble::role;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice::{self, SessionStorage};
 use crate::assemble::setup::Reload;
@@ -128,9 +129,12 @@ async fn talk(
     loop {
         let host = StartupHost { assembly: Arc::clone(&assembly), order: order.clone() };
         let requests = std::mem::take(&mut first);
-        let shared = Arc::clone(&assembly);
-        let mut opened =
-            AbortOnDropHandle::new(tokio::spawn(async move { open(&shared, None).await }));
+        let mut own = Assembly::clone(&assembly);
+        let mut opened = AbortOnDropHandle::new(tokio::spawn(async move {
+            role::record::resume(&mut own)?;
+            let opened = open(&own, None).await?;
+            Ok::<_, Problem>((Arc::new(own), opened))
+        }));
         let opened = tokio::select! {
             biased;
             left = tui::run(app, screen, &host, None, requests) => match exit_of(&left?) {
@@ -140,7 +144,7 @@ async fn talk(
             },
             opened = &mut opened => opened.map_err(|error| Problem::failed(error.to_string()))?,
         };
-        let opened = match (opened, before.take()) {
+        let (own, opened) = match (opened, before.take()) {
             (Ok(opened), _) => opened,
             // The former settings still work.
             (Err(problem), Some(global)) => {
@@ -153,7 +157,7 @@ async fn talk(
         let effects = opening.take().map(|action| app.perform(action)).unwrap_or_default();
         let first = (effects, notice.take());
         let Departure { leave, session, id, mode } =
-            show(&assembly, opened, (app, screen), (inquiries, &order), first).await?;
+            show(&own, opened, (app, screen), (inquiries, &order), first).await?;
         if let Some(exit) = exit_of(&leave) {
             return Ok((exit, session));
         }

@@ -17,7 +17,7 @@ use super::{chat, interactive, trust};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice::SessionStorage;
-use crate::assemble::{answering_model, model_cache, provider_choice};
+use crate::assemble::{answering_model, model_cache, provider_choice, role};
 use crate::exit::Problem;
 use crate::frontends::tui::{self, Requests, TurnState};
 use crate::output;
@@ -82,6 +82,7 @@ impl Live {
         named: Option<&str>,
         before: Option<Vec<Event>>,
     ) -> Result<Self, Problem> {
+        role::record::resume(&mut assembly)?;
         let chosen = provider_choice::choose(&assembly).await?;
         if let Some(name) = named {
             let (provider, model) = answering_model::switched(&assembly, &chosen.candidate, name);

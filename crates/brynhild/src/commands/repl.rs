@@ -34,7 +34,7 @@ use crate::output;
 use crate::signals::Signals;
 
 /// Converses until the input ends, with `words` as the first prompt.
-pub(crate) async fn run_after(assembly: Assembly, words: Option<String>) -> Outcome {
+pub(crate) async fn run_after(mut assembly: Assembly, words: Option<String>) -> Outcome {
     let mut signals = Signals::new()?;
     let is_terminal = assembly.environment.terminal.stdin;
     let mut lines = lines(&assembly);
@@ -46,6 +46,7 @@ pub(crate) async fn run_after(assembly: Assembly, words: Option<String>) -> Outc
             Err(exit) => return Ok(exit),
         }
     }
+    role::record::resume(&mut assembly)?;
     chat::warn_of_missing_theme(&assembly);
     let mut assembly = Arc::new(assembly);
     let mut exit = Exit::Done;

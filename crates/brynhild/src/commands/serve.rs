@@ -22,7 +22,6 @@ use contract::id::{Seq, SessionId};
 use contract::policy::Mode;
 use serde_json::Value;
 use sessions::earlier;
-use sessions::error::Error;
 use sessions::export::{Export, Thinking};
 use sessions::store::Store;
 use sessions::summary::Summary;
@@ -31,7 +30,7 @@ use tokio::sync::{Notify, mpsc};
 use super::live::{self, Live, Talk};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::undo::{self, Detail};
-use crate::assemble::{answering_model, audit, model_cache};
+use crate::assemble::{answering_model, audit, model_cache, role};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::tui::Requests;
 use crate::output;
@@ -144,7 +143,7 @@ fn refused(problem: impl Into<Problem>) -> Failure {
 #[async_trait(?Send)]
 impl Host for ServerHost {
     async fn open(&self, wanted: Wanted, reachable: &Reachable) -> Result<Opened, Failure> {
-        let Wanted { mut session, cwd, model, mode, fork, system, unsaved } = wanted;
+        let Wanted { mut session, cwd, model, mode, role, fork, system, unsaved } = wanted;
         if let (Some(origin), Some(seq)) = (&session, fork) {
             let copy = earlier::free_name(&self.store, origin).map_err(refused)?;
             self.store.fork(origin, &copy, Some(seq)).map_err(refused)?;
@@ -152,7 +151,11 @@ impl Host for ServerHost {
         }
         let mut global = self.global.clone();
         global.append_system_prompt = system.or(global.append_system_prompt);
-        let assembly = live::assembly(&global, &cwd, session.as_ref(), mode).map_err(refused)?;
+        let assembly = live::assembly(&global, &cwd, session.as_ref(), mode);
+        let mut assembly = assembly.map_err(refused)?;
+        if let Some(name) = role {
+            role::record::choose_offered(&mut assembly, &name).map_err(refused)?;
+        }
         let is_saved = unsaved.is_none();
         if is_saved && !assembly.config().session.auto_save {
             let problem = Problem::misuse("a server keeps its sessions")
@@ -304,28 +307,10 @@ impl Host for ServerHost {
 
 struct StoredLogs(Store);
 
-/// The end of reading before the end of a log.
-enum Stopped {
-    Early,
-    Failed(Error),
-}
-
-impl From<Error> for Stopped {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
-}
-
 impl Logs for StoredLogs {
     fn each(&self, session: &SessionId, after: Seq, take: Take<'_>) -> Result<(), Failure> {
-        let read = self.0.each_event(session, |event| {
-            let goes_on = event.seq <= after || take(event);
-            if goes_on { Ok(()) } else { Err(Stopped::Early) }
-        });
-        match read {
-            Ok(_) | Err(Stopped::Early) => Ok(()),
-            Err(Stopped::Failed(error)) => Err(refused(error)),
-        }
+        let read = self.0.events_while(session, |event| event.seq <= after || take(event));
+        read.map_err(refused)
     }
 }
 

@@ -535,7 +535,8 @@ impl Requests {
     /// Refuses to share a conversation that a server cannot open.
     fn can_be_served(&self) -> Result<(), Problem> {
         if self.assembly.role.is_some() {
-            return Err(Problem::misuse("a session of a server plays no role"));
+            return Err(Problem::misuse("a session that plays a role cannot be shared")
+                .hint("`brynhild run ROLE.yaml --serve` serves a role"));
         }
         match self.storage {
             SessionStorage::Saved => Ok(()),

@@ -5,6 +5,7 @@ mod attacks;
 mod clients;
 mod joining;
 mod limits;
+mod played_roles;
 mod questions;
 mod roles;
 mod sharing;

@@ -258,9 +258,6 @@ fn wrong_inputs_are_explained_and_change_nothing() {
         assert_eq!(answer.status, 400, "{wrong} {answer:?}");
         assert!(!answer.json()["error"]["message"].as_str().unwrap().is_empty());
     }
-    let role = server.send(TOKEN, "POST", "/v1/sessions", Some(&json!({"role": "a.yaml"})));
-    assert_eq!(role.status, 400, "{role:?}");
-    assert_eq!(role.json()["error"]["message"], "a session of the server plays no role");
     let unknown = json!({"input": "answer", "call": "none", "answer": "once"});
     assert_eq!(server.send(TOKEN, "POST", &path, Some(&unknown)).status, 404);
     let absent = "/v1/sessions/absent/inputs";
