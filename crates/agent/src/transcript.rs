@@ -16,7 +16,8 @@ const LOST: &str = "interrupted: the program ended while this call was running; 
 
 /// Bytes of text that make a token, about.
 const BYTES_PER_TOKEN: usize = 4;
-const SENDABLE: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+const SENDABLE: [&str; 6] =
+    ["image/png", "image/jpeg", "image/gif", "image/webp", "audio/wav", "audio/mp3"];
 /// Bytes of text that make as many tokens as an image, about.
 const IMAGE_BYTES: usize = 6_000;
 

@@ -10,6 +10,7 @@ mod config;
 mod contributions;
 mod demo;
 mod doctor;
+mod earlier_messages;
 mod evals;
 mod grant;
 mod hooks;

@@ -6,6 +6,11 @@ use contract::message::Usage;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::host::{Earlier, Failure};
+
+const FILES: [&str; 6] =
+    ["image/png", "image/jpeg", "image/gif", "image/webp", "audio/wav", "audio/mp3"];
+
 #[derive(Deserialize)]
 pub(crate) struct Request {
     pub(crate) model: Option<String>,
@@ -36,12 +41,11 @@ enum Content {
 }
 
 impl Message {
-    /// Returns true if it has a part that is not text.
-    pub(crate) fn has_files(&self) -> bool {
-        match &self.content {
-            Some(Content::Parts(parts)) => parts.iter().any(|part| part["text"].is_null()),
-            None | Some(Content::Text(_)) => false,
-        }
+    /// Its images and recordings.
+    pub(crate) fn files(&self) -> Result<Vec<Earlier>, Failure> {
+        let Some(Content::Parts(parts)) = &self.content else { return Ok(Vec::new()) };
+        let others = parts.iter().filter(|part| part["text"].is_null());
+        others.map(file).collect()
     }
 
     pub(crate) fn text(&self) -> String {
@@ -55,6 +59,19 @@ impl Message {
             }
         }
     }
+}
+
+/// The image or the recording in a part of a message.
+fn file(part: &Value) -> Result<Earlier, Failure> {
+    let (url, recording) = (&part["image_url"]["url"], &part["input_audio"]);
+    let image = url.as_str().and_then(|url| url.strip_prefix("data:")?.split_once(";base64,"));
+    let kind = recording["format"].as_str().map(|format| format!("audio/{format}"));
+    let found = image.or_else(|| kind.as_deref().zip(recording["data"].as_str()));
+    let known = found.filter(|(kind, _)| FILES.contains(kind));
+    let (media_type, data) = known.ok_or_else(|| {
+        Failure::bad("send images (PNG, JPEG, GIF, WebP) as `data:` URLs, recordings as WAV or MP3")
+    })?;
+    Ok(Earlier::File { media_type: media_type.to_owned(), data: data.to_owned() })
 }
 
 pub(crate) struct Shape {

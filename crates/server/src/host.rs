@@ -127,6 +127,19 @@ pub struct Holder {
     pub reachable: Option<Reachable>,
 }
 
+/// A message of an earlier exchange.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Earlier {
+    Prompt(String),
+    Answer(String),
+    /// An image or a recording of the prompt.
+    File {
+        media_type: String,
+        /// Its bytes in base64.
+        data: String,
+    },
+}
+
 /// The session that is wanted.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
@@ -141,8 +154,8 @@ pub struct Wanted {
     pub fork: Option<Seq>,
     /// Text for the end of the system prompt.
     pub system: Option<String>,
-    /// The events so far of a session that is not stored.
-    pub unsaved: Option<Vec<Event>>,
+    /// The messages so far of a session that is not stored.
+    pub unsaved: Option<Vec<Earlier>>,
 }
 
 /// A session of this program that the server is to open, and the place for the result.

@@ -13,11 +13,10 @@ use serde_json::json;
 
 use crate::body::Body;
 use crate::completion::{Message, Request, Shape, framed, usage_of};
-use crate::host::{Conversation, Failure, Opened, Wanted};
+use crate::host::{Conversation, Earlier, Failure, Opened, Wanted};
 use crate::hub::Hub;
 use crate::queue::{Queue, Weight};
 use crate::reply::{self, Reply};
-use crate::role_host::{self, Earlier};
 
 /// Names the session in the reply.
 const SESSION: HeaderName = HeaderName::from_static("x-brynhild-session");
@@ -36,7 +35,9 @@ fn session(messages: &[Message]) -> Result<(Option<String>, Vec<Earlier>, String
             "assistant" => before.push(Earlier::Answer(text)),
             _ => before.push(Earlier::Prompt(text)),
         }
+        before.extend(message.files()?);
     }
+    before.extend(last.files()?);
     let system = Some(system.join("\n\n")).filter(|text| !text.is_empty());
     Ok((system, before, last.text()))
 }
@@ -53,7 +54,7 @@ pub(crate) async fn complete(hub: &Rc<Hub>, request: Request) -> Result<Reply, F
         model: request.model.filter(|model| model != "brynhild" && !model.is_empty()),
         mode: Some(Mode::ReadOnly),
         system,
-        unsaved: Some(role_host::events(&id, hub.cwd.display().to_string(), before)),
+        unsaved: Some(before),
         ..Wanted::default()
     };
     let opened = hub.host.open(wanted, &hub.reachable).await?;

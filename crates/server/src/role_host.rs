@@ -4,15 +4,12 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use async_trait::async_trait;
-use contract::event::{Event, EventKind, Outcome};
-use contract::id::{Seq, SessionId, Timestamp};
-use contract::log::FORMAT;
-use contract::message::{Part, Reply, StopReason, Usage};
+use contract::message::Usage;
 use http::StatusCode;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::host::Failure;
+use crate::host::{Earlier, Failure};
 
 /// An agent that clients may run.
 #[derive(Clone, Debug)]
@@ -21,34 +18,6 @@ pub struct Agent {
     pub name: String,
     pub description: String,
     pub tags: Vec<String>,
-}
-
-/// A message of an earlier exchange.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Earlier {
-    Prompt(String),
-    Answer(String),
-}
-
-/// Messages as the events of a session in a directory; none if there are no messages.
-pub fn events(session: &SessionId, cwd: String, messages: Vec<Earlier>) -> Vec<Event> {
-    if messages.is_empty() {
-        return Vec::new();
-    }
-    let start = EventKind::SessionStarted { cwd, format: FORMAT, forked_from: None };
-    let kinds = messages.into_iter().map(|message| match message {
-        Earlier::Prompt(prompt) => EventKind::TurnStarted { prompt },
-        Earlier::Answer(text) => {
-            let reply = Reply { parts: vec![Part::Text { text }], ..Reply::default() };
-            EventKind::ReplyFinished { reply, usage: Usage::default() }
-        }
-    });
-    let outcome = Outcome::Answered { stop_reason: StopReason::EndTurn };
-    let end = EventKind::TurnFinished { outcome, usage: Usage::default() };
-    let (session, at) = (session.clone(), Timestamp::now());
-    let event =
-        |(seq, kind)| Event { seq: Seq(seq), session: session.clone(), at, within: None, kind };
-    (1..).zip([start].into_iter().chain(kinds).chain([end])).map(event).collect()
 }
 
 /// The work of a run.

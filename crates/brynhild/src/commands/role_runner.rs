@@ -18,11 +18,12 @@ use line_ui::turn;
 use line_ui::verdict::Verdict;
 use plugins::hooks::Ask as _;
 use serde_json::Value;
-use server::role_host::{self, Earlier};
+use server::host::Earlier;
 use tokio::sync::OnceCell;
 
 use super::approvals;
 use super::chat::OpenConversation;
+use super::earlier_messages;
 use super::role::RoleResult;
 use crate::assemble;
 use crate::assemble::answering_model::AnsweringModel;
@@ -145,7 +146,7 @@ impl OpenRun {
     ) -> Result<Self, Problem> {
         let cwd = assembly.root()?.display().to_string();
         let opening = OpenConversation::open(assembly, chat, answering, |_, chosen| {
-            let events = role_host::events(&chosen.id, cwd, history);
+            let events = earlier_messages::events(&chosen.id, cwd, history);
             chosen.history.extend(events.clone());
             chosen.log.append(&events)
         });

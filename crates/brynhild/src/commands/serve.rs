@@ -27,6 +27,7 @@ use sessions::store::Store;
 use sessions::summary::Summary;
 use tokio::sync::{Notify, mpsc};
 
+use super::earlier_messages;
 use super::live::{self, Live, Talk};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::undo::{self, Detail};
@@ -157,6 +158,9 @@ impl Host for ServerHost {
             role::record::choose_offered(&mut assembly, &name).map_err(refused)?;
         }
         let is_saved = unsaved.is_none();
+        let unsaved = unsaved.zip(session).map(|(messages, id)| {
+            earlier_messages::events(&id, cwd.display().to_string(), messages)
+        });
         if is_saved && !assembly.config().session.auto_save {
             let problem = Problem::misuse("a server keeps its sessions")
                 .hint("set `session.auto_save: true`");

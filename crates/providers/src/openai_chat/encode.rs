@@ -44,7 +44,7 @@ pub(super) fn body(quirks: &Quirks, address: Address, request: &Request, memos: 
     }
     let echo = Echo::choose(quirks, address, request.reasoning_format);
     let ids = quirks.call_ids;
-    let images = Images::of(quirks, &request.model);
+    let images = Images::of(quirks, &request.model).and_recordings();
     let format = images.format(&format!("{}{}", echo.format_key(), ids.format_key()));
     let append = |out: &mut Vec<u8>, before: Option<&Entry>, entry: &Entry| {
         separate(out, before);
@@ -150,8 +150,14 @@ const NINE: usize = 9;
 
 fn with_image(text: &str, image: &Image) -> Bytes {
     let text = json!({"type": "text", "text": text});
-    let image = json!({"type": "image_url", "image_url": {"url": data_url(image)}});
-    json_bytes(&json!({"role": "user", "content": [text, image]}))
+    let (media_type, data) = image;
+    let file = match media_type.strip_prefix("audio/") {
+        Some(format) => {
+            json!({"type": "input_audio", "input_audio": {"data": data, "format": format}})
+        }
+        None => json!({"type": "image_url", "image_url": {"url": data_url(image)}}),
+    };
+    json_bytes(&json!({"role": "user", "content": [text, file]}))
 }
 
 fn encode(message: &Message, echo: &Echo<'_>, ids: CallIds) -> Bytes {

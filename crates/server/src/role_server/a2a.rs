@@ -18,10 +18,10 @@ use tokio::sync::watch;
 use crate::body::Body;
 use crate::completion::framed;
 use crate::credentials;
-use crate::host::Failure;
+use crate::host::{Earlier, Failure};
 use crate::queue::{Queue, Weight};
 use crate::reply::{self, Reply};
-use crate::role_host::{Agent, Earlier, RunEnd, Work};
+use crate::role_host::{Agent, RunEnd, Work};
 
 use super::{RoleServer, header_of};
 

@@ -15,43 +15,43 @@ use tokio::sync::oneshot;
 use crate::body::{Body, read};
 use crate::completion::{Message, Request, Shape, framed, usage_of};
 use crate::credentials;
-use crate::host::Failure;
+use crate::host::{Earlier, Failure};
 use crate::queue::{Queue, Weight};
 use crate::replay::internal;
 use crate::reply::{self, Reply};
-use crate::role_host::{Earlier, Listener, RunEnd, Work};
+use crate::role_host::{Listener, RunEnd, Work};
 
 use super::{RoleServer, error_of, header_of};
 
 pub(super) const CONVERSATION: HeaderName = HeaderName::from_static("x-conversation-id");
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// The earlier messages, and the prompt: the last message of the user. System messages become a
-/// part of the prompt that follows them.
-fn exchange(messages: &[Message]) -> Result<(Vec<Earlier>, String), Failure> {
+/// The earlier messages, and the prompt with its files: the last message of the user. System
+/// messages become a part of the prompt that follows them.
+fn exchange(messages: &[Message]) -> Result<(Vec<Earlier>, Vec<Earlier>, String), Failure> {
     let last = messages.iter().rposition(|message| message.role == "user");
     let last = last.ok_or_else(|| Failure::bad("`messages` has no message of the user"))?;
     let (mut earlier, mut system) = (Vec::new(), Vec::new());
-    for message in &messages[..=last] {
-        if message.has_files() {
-            return Err(Failure::bad("images and recordings are not supported"));
-        }
+    for message in &messages[..last] {
         let text = message.text();
         match message.role.as_str() {
             "system" | "developer" => system.push(text),
             "user" => {
                 system.push(text);
                 earlier.push(Earlier::Prompt(std::mem::take(&mut system).join("\n\n")));
+                earlier.extend(message.files()?);
             }
             "assistant" => earlier.push(Earlier::Answer(text)),
             // Results of calls that the server did not make.
             _ => {}
         }
     }
-    match earlier.pop() {
-        Some(Earlier::Prompt(prompt)) if !prompt.trim().is_empty() => Ok((earlier, prompt)),
-        _ => Err(Failure::bad("the prompt is empty")),
+    system.push(messages[last].text());
+    let prompt = system.join("\n\n");
+    if prompt.trim().is_empty() {
+        return Err(Failure::bad("the prompt is empty"));
     }
+    Ok((earlier, messages[last].files()?, prompt))
 }
 
 pub(super) async fn complete(
@@ -61,11 +61,12 @@ pub(super) async fn complete(
 ) -> Result<Reply, Failure> {
     let request: Request = read(body)?;
     let agent = server.agent(request.model.as_deref())?;
-    let (earlier, prompt) = exchange(&request.messages)?;
+    let (earlier, files, prompt) = exchange(&request.messages)?;
     let id = header_of(parts, CONVERSATION.as_str()).map(str::to_owned);
     let key = id.clone().map(|id| (agent, id));
     let known = key.as_ref().and_then(|it| server.conversations.history(it, Instant::now()));
-    let history = known.unwrap_or(earlier);
+    let mut history = known.unwrap_or(earlier);
+    history.extend(files);
     let own = Rc::clone(server);
     let work = async move |listener| {
         let work = Work::Prompt { agent, history: history.clone(), prompt: prompt.clone() };

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use crate::role_host::Earlier;
+use crate::host::Earlier;
 
 /// A conversation that nobody continues is forgotten after this time.
 const LIFE: Duration = Duration::from_hours(1);
@@ -42,8 +42,9 @@ impl Conversations {
     ) {
         history.extend(exchange);
         let excess = history.len().saturating_sub(MESSAGES);
-        // A history begins with a prompt.
-        history.drain(..excess.next_multiple_of(2));
+        // A history does not begin with an answer.
+        let answers = history[excess..].iter().take_while(|it| matches!(it, Earlier::Answer(_)));
+        history.drain(..excess + answers.count());
         let mut kept = self.kept.borrow_mut();
         kept.retain(|(known, ..)| *known != key);
         kept.push_back((key, now, history));

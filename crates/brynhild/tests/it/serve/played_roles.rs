@@ -68,7 +68,7 @@ fn session_plays_its_role_wherever_it_goes_on() {
     let text = json!([{"type": "text", "text": "in the editor"}]);
     editor.result("session/prompt", json!({"sessionId": session, "prompt": text}));
     assert_played(&model, 5);
-    drop(editor);
+    editor.result("session/close", json!({"sessionId": session}));
     let terminal = project.terminal(&["--resume", &session], (100, 30));
     terminal.wait_for("in the editor");
     terminal.send("in the terminal\r");

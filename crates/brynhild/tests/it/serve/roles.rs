@@ -1,6 +1,6 @@
 //! `brynhild run ROLE --serve`: agents as models, their limits, and calls that wait for approval.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 
 use rustix::process::Signal;
@@ -126,6 +126,58 @@ fn streamed_completion_ends_with_reason_and_usage() {
     let last = messages.last().unwrap();
     assert_eq!(last["choices"][0]["finish_reason"], "stop");
     assert_eq!(last["usage"]["total_tokens"], 7);
+}
+
+#[test]
+fn images_and_recordings_reach_the_model() {
+    let replies = ["A cat.", "It purrs."].map(Reply::text).to_vec();
+    let (model, _project, server) = serving(replies, &Value::Null);
+    let image =
+        json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0="}});
+    let sound = |kind: &str| json!({"type": "input_audio", "input_audio": {"data": "SUQz", "format": kind}});
+    let said = |text: &str, file: &Value| {
+        let parts = json!([{"type": "text", "text": text}, file]);
+        json!({"model": "any", "messages": [{"role": "user", "content": parts}]})
+    };
+    let head = "X-Conversation-Id: one\r\n";
+    server.ask(head, &said("What is it?", &image)).ok();
+    server.ask(head, &said("And this?", &sound("mp3"))).ok();
+    let files = |chat: usize| -> Vec<Value> {
+        let messages = model.chats()[chat].body["messages"].as_array().unwrap().clone();
+        let parts = messages.iter().filter_map(|it| it["content"].as_array()).flatten();
+        parts.filter(|part| part["type"] != "text").cloned().collect()
+    };
+    assert_eq!(files(0), std::slice::from_ref(&image));
+    assert_eq!(files(1), [image, sound("mp3")]);
+    let remote = json!({"type": "image_url", "image_url": {"url": "http://127.0.0.1/x.png"}});
+    let bitmap = json!({"type": "image_url", "image_url": {"url": "data:image/bmp;base64,Qk0="}});
+    for wrong in [remote, bitmap, sound("flac"), json!({"type": "file"})] {
+        let refused = server.ask("", &said("And that?", &wrong));
+        assert_eq!(refused.status, 400, "{wrong}");
+        assert!(refused.body.contains("send images"), "{refused:?}");
+    }
+    assert_eq!(model.chats().len(), 2);
+}
+
+#[test]
+fn waiting_stream_has_heartbeats() {
+    let model = ModelServer::start([Reply::text("At last.").withhold()]);
+    let project = project_with_role(&model, &Value::Null);
+    let server = RoleServer::start(&project, &["run", "role.yaml", "--serve"]);
+    let mut body = prompt("Take your time");
+    body["stream"] = true.into();
+    let body = body.to_string();
+    let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
+    let head = format!("Host: 127.0.0.1:{}\r\nContent-Type: application/json", server.port());
+    let length = body.len();
+    let request =
+        format!("POST {COMPLETIONS} HTTP/1.0\r\n{head}\r\nContent-Length: {length}\r\n\r\n{body}");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line == ": heartbeat"));
+    model.release();
+    assert!(lines.any(|line| line.contains("At last.")));
+    assert_eq!(lines.filter(|line| !line.is_empty()).last().unwrap(), "data: [DONE]");
 }
 
 #[test]

@@ -1,0 +1,46 @@
+//! Messages that a client sends as the beginning of a conversation, as events.
+
+use contract::event::{CallOutcome, Event, EventKind, Outcome};
+use contract::id::{CallId, Seq, SessionId, Timestamp};
+use contract::log::FORMAT;
+use contract::message::{Part, Reply, StopReason, Usage};
+use contract::tool::{Display, ToolOutput};
+use server::host::Earlier;
+
+/// Messages as the events of a session in a directory; none if there are no messages.
+pub(super) fn events(session: &SessionId, cwd: String, messages: Vec<Earlier>) -> Vec<Event> {
+    if messages.is_empty() {
+        return Vec::new();
+    }
+    let start = EventKind::SessionStarted { cwd, format: FORMAT, forked_from: None };
+    let kinds = (1..).zip(messages).map(|(number, message)| match message {
+        Earlier::Prompt(prompt) => EventKind::TurnStarted { prompt },
+        Earlier::Answer(text) => {
+            let reply = Reply { parts: vec![Part::Text { text }], ..Reply::default() };
+            EventKind::ReplyFinished { reply, usage: Usage::default() }
+        }
+        Earlier::File { media_type, data } => sent_file(number, media_type, data),
+    });
+    let outcome = Outcome::Answered { stop_reason: StopReason::EndTurn };
+    let end = EventKind::TurnFinished { outcome, usage: Usage::default() };
+    let (session, at) = (session.clone(), Timestamp::now());
+    let event =
+        |(seq, kind)| Event { seq: Seq(seq), session: session.clone(), at, within: None, kind };
+    (1..).zip([start].into_iter().chain(kinds).chain([end])).map(event).collect()
+}
+
+/// A file of the client, as if a tool had read it.
+fn sent_file(number: usize, media_type: String, data: String) -> EventKind {
+    let name = if media_type.starts_with("audio/") { "recording" } else { "image" };
+    let mut output = ToolOutput::success("");
+    output.facts.insert("image".to_owned(), format!("{name} {number} of the user").into());
+    output.display = Some(Display::Image { media_type, data });
+    EventKind::ToolFinished {
+        call: CallId(format!("sent-{number}")),
+        name: name.to_owned(),
+        outcome: CallOutcome::Ran,
+        output,
+        content: String::new(),
+        duration_ms: 0,
+    }
+}
