@@ -92,6 +92,13 @@ impl Vendor {
         }
     }
 
+    /// The level after another one, of those that a model tells apart; the first after the last.
+    pub fn level_after(&self, model: &str, current: &ReasoningLevel) -> ReasoningLevel {
+        let levels = self.reasoning_levels(model);
+        let next = levels.iter().position(|level| level == current).map_or(0, |at| at + 1);
+        levels.get(next).or(levels.first()).cloned().unwrap_or_default()
+    }
+
     /// The reasoning levels that a model tells apart, `auto` first; none if levels are not sent.
     pub fn reasoning_levels(&self, model: &str) -> Vec<ReasoningLevel> {
         use ReasoningLevel::{Auto, High, Low, Maximum, Medium, Off};

@@ -61,6 +61,39 @@ impl Key {
         }
     }
 
+    /// The value for requests of a provider; none if none is needed.
+    ///
+    /// # Errors
+    ///
+    /// The problem with a hint, if it is missing or broken.
+    pub fn used(
+        &self,
+        vendor: &Vendor,
+        name: &str,
+    ) -> Result<Option<Secret<String>>, (String, Option<String>)> {
+        match self {
+            Self::NotNeeded | Self::Found { .. } => Ok(self.value().cloned()),
+            Self::Missing { variable } => {
+                let label = if name == vendor.name { &vendor.label } else { name };
+                let text = format!("{label} API key required. Set `{variable}`");
+                let hint = "stores it; `brynhild api providers` shows what was found";
+                Err((text, Some(format!("`brynhild login {name}` {hint}"))))
+            }
+            Self::Broken { problem } => Err((format!("{name}: {problem}"), None)),
+        }
+    }
+
+    /// The reason for choosing a provider by its key alone; none if that is not enough.
+    pub fn reason(&self, is_configured: bool) -> Option<String> {
+        match self {
+            Self::Found { place, .. } => Some(format!("{place} holds its key")),
+            Self::NotNeeded if is_configured => {
+                Some("it is the first configured instance".to_owned())
+            }
+            Self::NotNeeded | Self::Missing { .. } | Self::Broken { .. } => None,
+        }
+    }
+
     /// Returns true if the provider can be asked, and the reason. `answers` says if a local server
     /// does at its address.
     pub fn state(&self, vendor: &Vendor, address: &str, answers: bool) -> (bool, String) {

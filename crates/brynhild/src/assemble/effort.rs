@@ -37,10 +37,8 @@ pub(crate) fn in_use(assembly: &Assembly, answering: &AnsweringModel) -> Option<
 
 /// The level after the one in use, of those that the model tells apart.
 pub(crate) fn next(assembly: &Assembly, answering: &AnsweringModel) -> ReasoningLevel {
-    let levels = answering.choice.candidate.vendor().reasoning_levels(&answering.model);
-    let at = levels.iter().position(|level| *level == current(assembly));
-    let next = at.map_or(0, |at| at + 1);
-    levels.get(next).or(levels.first()).cloned().unwrap_or_default()
+    let vendor = answering.choice.candidate.vendor();
+    vendor.level_after(&answering.model, &current(assembly))
 }
 
 /// Sets the effort. Returns the text for the user, and the input for the conversation; none if the

@@ -149,7 +149,7 @@ pub(crate) fn expected(assembly: &Assembly) -> Option<Candidate> {
     let providers = &assembly.config().providers;
     let configured = assembly.is_configured(&["providers", "default"]);
     let name = assembly.global.provider.as_ref().or(configured.then_some(&providers.default));
-    let is_wanted = |it: &Candidate| name.map_or(ready(it).is_some(), |name| it.name == *name);
+    let is_wanted = |it: &Candidate| name.map_or(it.reason().is_some(), |name| it.name == *name);
     candidates(assembly).into_iter().find(is_wanted)
 }
 
@@ -175,7 +175,7 @@ pub(crate) async fn choose(assembly: &Assembly) -> Result<Choice, Problem> {
     warn_of_unknown_types(assembly);
     let candidates = candidates(assembly);
     for candidate in &candidates {
-        if let Some(reason) = ready(candidate) {
+        if let Some(reason) = candidate.reason() {
             return Ok(Choice::new(candidate.clone(), reason));
         }
     }
@@ -251,6 +251,11 @@ impl Candidate {
         self.vendor().wire == Wire::Script
     }
 
+    /// The reason for choosing it without asking further; none if it is not ready.
+    fn reason(&self) -> Option<String> {
+        self.key.reason(self.instance.is_some())
+    }
+
     /// Connects without sending anything. A plugin's provider can look the model's profile up.
     pub(crate) fn connect(
         &self,
@@ -263,21 +268,8 @@ impl Candidate {
                 .map_err(|error| Problem::misuse(error.to_string()))?;
             return Ok(Arc::new(providers::script::Script::new(scenario)));
         }
-        let api_key = match &self.key {
-            Key::NotNeeded | Key::Found { .. } => self.key.value().cloned(),
-            Key::Missing { variable } => {
-                let label = &self.vendor().label;
-                let name = if self.name == self.vendor().name { label } else { &self.name };
-                let text = format!("{name} API key required. Set `{variable}`");
-                return Err(Problem::misuse(text).hint(format!(
-                    "`brynhild login {}` stores it; `brynhild api providers` shows what was found",
-                    self.name
-                )));
-            }
-            Key::Broken { problem } => {
-                return Err(Problem::misuse(format!("{}: {problem}", self.name)));
-            }
-        };
+        let api_key = self.key.used(self.vendor(), &self.name);
+        let api_key = api_key.map_err(|(text, hint)| Problem { hint, ..Problem::misuse(text) })?;
         let instance = self.instance.as_ref();
         let vendor = match &self.backing {
             Backing::Server(vendor) => vendor,
@@ -395,16 +387,6 @@ fn configured_key(run: &RunContext, variable: &str) -> Option<(String, Secret<St
     let key = run.config().openrouter_api_key.clone();
     let key = key.filter(|_| variable == "OPENROUTER_API_KEY")?;
     Some(("`openrouter_api_key` of the configuration".to_owned(), key))
-}
-
-/// The reason for choosing a candidate without asking further; none if it is not ready.
-fn ready(candidate: &Candidate) -> Option<String> {
-    let is_configured = candidate.instance.is_some();
-    match &candidate.key {
-        Key::Found { place, .. } => Some(format!("{place} holds its key")),
-        Key::NotNeeded if is_configured => Some("it is the first configured instance".to_owned()),
-        Key::NotNeeded | Key::Missing { .. } | Key::Broken { .. } => None,
-    }
 }
 
 fn nothing_found() -> Problem {
