@@ -254,6 +254,45 @@ impl Item {
         }
     }
 
+    /// The model in use.
+    pub fn in_use(provider: &str, model: &str) -> Self {
+        Self {
+            label: model.to_owned(),
+            note: format!("{provider}, in use"),
+            ..Self::named(format!("{provider}/{model}"))
+        }
+    }
+
+    pub fn favorite(model: &str) -> Self {
+        let (label, note) = (model.to_owned(), "favorite".to_owned());
+        Self { label, note, ..Self::named(model.to_owned()) }
+    }
+
+    /// A provider whose models cannot be listed, and the reason.
+    pub fn unlisted(provider: &str, reason: String) -> Self {
+        Self {
+            label: "no list of models".to_owned(),
+            detail: reason,
+            note: provider.to_owned(),
+            has_failed: true,
+            ..Self::default()
+        }
+    }
+
+    /// The arguments of a command that are always the same.
+    pub fn arguments(command: &str) -> Vec<Self> {
+        match command {
+            "effort" => {
+                ["off", "low", "medium", "high"].map(|it| Self::named(it.to_owned())).into()
+            }
+            "undo" | "redo" => {
+                let label = "overwrites your later changes".to_owned();
+                vec![Self { label, ..Self::named("force".to_owned()) }]
+            }
+            _ => Vec::new(),
+        }
+    }
+
     pub fn named(value: String) -> Self {
         Self { value, ..Self::default() }
     }

@@ -133,6 +133,15 @@ impl Theme {
         file::BUILT_IN.to_vec()
     }
 
+    /// The names of the built-in themes and of others, which may replace a built-in one.
+    pub fn names_with(others: Vec<Self>) -> Vec<String> {
+        let mut names: Vec<String> = Self::built_in().into_iter().map(|it| it.name).collect();
+        let others = others.into_iter().map(|theme| theme.name);
+        let others: Vec<String> = others.filter(|name| !names.contains(name)).collect();
+        names.extend(others);
+        names
+    }
+
     /// The built-in theme that suits a background.
     pub fn for_background(background: Background) -> Self {
         let [dark, light, ..] = &*file::BUILT_IN;

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use ::tui::host::{Answer, Item, Picks, RecentSession};
+use ::tui::theme::Theme;
 use approvals::listing::ListedRule;
 use contract::id::SessionId;
 use plugins::dialects::Named;
@@ -66,12 +67,7 @@ pub(super) async fn arguments(assembly: &Assembly, command: String, id: &Session
             [usual].into_iter().chain(directories).collect()
         }
         "theme" => {
-            let mut names: Vec<String> =
-                ::tui::theme::Theme::built_in().into_iter().map(|it| it.name).collect();
-            let others = themes::themes(assembly).0.into_iter().map(|theme| theme.name);
-            // The user's theme replaces a built-in one of its name.
-            let others: Vec<String> = others.filter(|name| !names.contains(name)).collect();
-            names.extend(others);
+            let names = Theme::names_with(themes::themes(assembly).0);
             names.into_iter().map(Item::named).collect()
         }
         other => known_arguments(assembly, other),
@@ -90,36 +86,21 @@ pub(super) fn known_arguments(assembly: &Assembly, command: &str) -> Vec<Item> {
             };
             assemble::skills(assembly, assembly.place()).into_iter().map(item).collect()
         }
-        "effort" => ["off", "low", "medium", "high"].map(|it| Item::named(it.to_owned())).into(),
-        "undo" | "redo" => {
-            let label = "overwrites your later changes".to_owned();
-            vec![Item { label, ..Item::named("force".to_owned()) }]
-        }
-        _ => Vec::new(),
+        other => Item::arguments(other),
     }
 }
 
 fn favorites(run: &RunContext) -> Vec<Item> {
-    let item = |id: &String| Item {
-        label: id.clone(),
-        note: "favorite".to_owned(),
-        ..Item::named(id.clone())
-    };
-    run.config().models.favorites.keys().map(item).collect()
+    run.config().models.favorites.keys().map(|id| Item::favorite(id)).collect()
 }
 
 /// The current model, the favorites, and the providers whose models are to be asked for.
 pub(super) fn first_models(assembly: &Assembly, answering: &AnsweringModel) -> Answer {
     let (current, model) = (&answering.choice.candidate.name, &answering.model);
-    let used = Item {
-        label: model.clone(),
-        note: format!("{current}, in use"),
-        ..Item::named(format!("{current}/{model}"))
-    };
     let candidates = provider_choice::candidates(assembly).into_iter();
     let is_wanted = |it: &Candidate| it.key.is_usable() && !it.is_script() || it.name == *current;
     Answer::Models {
-        items: [used].into_iter().chain(favorites(assembly)).collect(),
+        items: [Item::in_use(current, model)].into_iter().chain(favorites(assembly)).collect(),
         more: candidates.filter(is_wanted).map(|candidate| candidate.name).collect(),
     }
 }
@@ -130,13 +111,7 @@ pub(super) async fn models_of(assembly: &Assembly, name: &str) -> Result<Answer,
     let items = match model_list::of_provider(assembly, candidate).await {
         None => Vec::new(),
         Some(Ok(models)) => models.into_iter().map(|model| Item::of_model(name, model)).collect(),
-        Some(Err(problem)) => vec![Item {
-            label: "no list of models".to_owned(),
-            detail: problem.message(),
-            note: name.to_owned(),
-            has_failed: true,
-            ..Item::default()
-        }],
+        Some(Err(problem)) => vec![Item::unlisted(name, problem.message())],
     };
     Ok(Answer::Models { items, more: Vec::new() })
 }
