@@ -81,6 +81,16 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
+    /// The level of a word of the configuration.
+    pub fn named(word: &str) -> Self {
+        match word {
+            "debug" => Self::Everything,
+            "warning" => Self::Notices(Level::Warning),
+            "error" => Self::Notices(Level::Error),
+            _ => Self::Notices(Level::Info),
+        }
+    }
+
     fn records(self, what: &EventKind) -> bool {
         match (self, what) {
             (Self::Notices(_), EventKind::ToolJudged { .. }) => false,

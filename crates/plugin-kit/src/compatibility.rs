@@ -31,6 +31,18 @@ impl Compatibility {
         }
     }
 
+    /// The report of a plugin that could not be loaded for some reason, or that was loaded.
+    #[must_use]
+    pub fn with_failure(mut self, failure: Option<String>) -> Self {
+        if let Some(failure) = failure {
+            // The report of a plugin that failed tells nothing that works.
+            self.works.clear();
+            self.fails.insert(0, failure);
+        }
+        self.is_unusable = self.works.is_empty() && !self.fails.is_empty();
+        self
+    }
+
     /// The report for people.
     pub fn text(&self) -> String {
         let mut text = format!("{} ({}): {}\n", self.name, self.system, self.verdict());

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use agent::conversation::Conversation;
 use args::{ChatArgs, InputFormat, OutputFormat};
-use contract::event::{Input, Level};
+use contract::event::Input;
 use contract::id::{SessionId, Timestamp};
 use contract::policy::Mode;
 use contract::skill::Skill;
@@ -357,7 +357,7 @@ pub(crate) fn warn_of_missing_theme(assembly: &Assembly) {
 pub(crate) fn log(run: &RunContext, args: &ChatArgs) -> Result<Option<LeveledLog>, Problem> {
     let leveled = |mut log: ConversationLog| LeveledLog {
         record: Box::new(move |event| log.record(event).map_err(|error| error.to_string())),
-        level: log_level(run),
+        level: LogLevel::named(&run.config().logging.level),
     };
     Ok(plain_log(run, args)?.map(leveled))
 }
@@ -380,14 +380,5 @@ fn plain_log(run: &RunContext, args: &ChatArgs) -> Result<Option<ConversationLog
             output::warning(&format!("no conversation log: {error}"));
             Ok(None)
         }
-    }
-}
-
-fn log_level(run: &RunContext) -> LogLevel {
-    match run.config().logging.level.as_str() {
-        "debug" => LogLevel::Everything,
-        "warning" => LogLevel::Notices(Level::Warning),
-        "error" => LogLevel::Notices(Level::Error),
-        _ => LogLevel::Notices(Level::Info),
     }
 }

@@ -71,13 +71,7 @@ fn of_listed(listed: &Listed) -> Compatibility {
             ReportLine::Ignored(text) => report.fails.push(text.clone()),
         }
     }
-    if let Some(failure) = &listed.failure {
-        // The report of a plugin that failed tells nothing that works.
-        report.works.clear();
-        report.fails.insert(0, failure.clone());
-    }
-    report.is_unusable = report.works.is_empty() && !report.fails.is_empty();
-    report
+    report.with_failure(listed.failure.clone())
 }
 
 async fn of_role(stage: &Assembly, file: &Path) -> Result<Compatibility, Problem> {
