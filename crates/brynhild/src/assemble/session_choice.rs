@@ -184,14 +184,14 @@ pub(crate) fn last_model(run: &RunContext) -> Option<(String, String)> {
 
 /// The role with which the session that the flags continue began.
 pub(crate) fn first_role(run: &RunContext) -> Result<Option<RoleRecord>, Problem> {
-    // A session that cannot be read is reported when it is opened.
-    let id = run.root().ok().and_then(|root| existing(run, root).ok()?);
-    let Some(id) = id else { return Ok(None) };
+    let session = run.root().ok().and_then(|root| existing(run, root).ok()?);
+    let (Some(id), Ok(store)) = (session, run.store()) else { return Ok(None) };
     let mut record = None;
-    run.store()?.events_while(&id, |event| {
+    // A session that cannot be read is reported when it is opened.
+    let _ = store.events_while(&id, |event| {
         record = RoleRecord::of(&event.kind);
         record.is_none() && !matches!(event.kind, EventKind::TurnStarted { .. })
-    })?;
+    });
     record.transpose()
 }
 
