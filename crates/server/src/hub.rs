@@ -210,10 +210,8 @@ impl Hub {
                 .hint("interrupt it, or wait for the end of the turn"));
         }
         room.close().await;
-        let (cwd, role) = {
-            let fold = room.fold.borrow();
-            (PathBuf::from(&fold.cwd), fold.role.clone())
-        };
+        let cwd = PathBuf::from(&room.fold.borrow().cwd);
+        let role = room.fold.borrow().role.clone().filter(|_| room.seq().0 == 0);
         let (session, mode) = (Some(room.id.clone()), Some(mode));
         let before_switch = Wanted { session, cwd, mode, role, ..Wanted::default() };
         let wanted = |model| Wanted { model: Some(model), ..before_switch.clone() };

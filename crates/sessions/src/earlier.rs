@@ -26,18 +26,21 @@ pub struct UserMessage {
 /// The messages that began turns, oldest first.
 pub fn messages(store: &Store, id: &SessionId) -> Result<Vec<UserMessage>, Error> {
     let mut messages: Vec<UserMessage> = Vec::new();
-    let mut before = Seq(0);
+    let (mut before, mut is_kept) = (Seq(0), false);
     for event in store.read(id)?.events {
         if let (EventKind::TurnStarted { prompt }, None) = (&event.kind, &event.within) {
             messages.push(UserMessage {
                 text: prompt.clone(),
                 at: event.at,
-                before: (!messages.is_empty()).then_some(before),
+                before: is_kept.then_some(before),
                 last: event.seq,
             });
+            is_kept = true;
         } else if let Some(message) = messages.last_mut() {
             message.last = event.seq;
         }
+        // A copy that begins anew would lose the record.
+        is_kept |= matches!(event.kind, EventKind::Custom { .. });
         before = event.seq;
     }
     Ok(messages)

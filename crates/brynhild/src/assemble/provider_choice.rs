@@ -189,7 +189,7 @@ pub(crate) async fn choose(assembly: &Assembly) -> Result<Choice, Problem> {
 }
 
 /// The provider and the model of the session that is continued, if they can be used.
-fn continued(assembly: &Assembly) -> Option<Choice> {
+pub(crate) fn continued(assembly: &Assembly) -> Option<Choice> {
     let (provider, model) = session_choice::last_model(assembly)?;
     let found = candidates(assembly).into_iter().find(|candidate| candidate.name == provider);
     let Some(candidate) = found.filter(|candidate| candidate.key.is_usable()) else {

@@ -66,6 +66,8 @@ pub(crate) struct ChosenRole {
     added: Vec<String>,
     /// The reason of its run in the record of runs; none if the user started it.
     pub(crate) trigger_type: Option<&'static str>,
+    /// True if the log of a new session is to name it.
+    is_recorded: bool,
 }
 
 pub(crate) struct OpenRole {
@@ -215,8 +217,9 @@ fn choose_with(
         python::tell_withheld(assembly, &role, &sending);
     }
     let (given, added) = (given.clone(), Vec::new());
-    let trigger_type = None;
-    assembly.role = Some(ChosenRole { role, prompt, skills, output, given, added, trigger_type });
+    let (trigger_type, is_recorded) = (None, false);
+    assembly.role =
+        Some(ChosenRole { role, prompt, skills, output, given, added, trigger_type, is_recorded });
     Ok(())
 }
 

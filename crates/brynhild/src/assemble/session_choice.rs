@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use agent::transcript::Transcript;
 use contract::event::{CompactionStrategy, Event, EventKind, Level};
-use contract::id::{SessionId, Timestamp};
+use contract::id::{Seq, SessionId, Timestamp};
 use contract::log::Log;
 use contract::message::Usage;
 use server::host::Reachable;
@@ -50,7 +50,7 @@ pub(crate) fn choose(
         panics::in_session(&chosen.id);
     }
     if chosen.history.is_empty() {
-        chosen.notices.extend(run.role.as_ref().map(ChosenRole::record));
+        chosen.notices.extend(run.role.as_ref().and_then(ChosenRole::record));
     }
     Ok(chosen)
 }
@@ -182,17 +182,22 @@ pub(crate) fn last_model(run: &RunContext) -> Option<(String, String)> {
     (!session.model.is_empty()).then_some((session.provider, session.model))
 }
 
-/// The role with which the session that the flags continue began.
-pub(crate) fn first_role(run: &RunContext) -> Result<Option<RoleRecord>, Problem> {
+/// The role that the log of the continued session names.
+pub(crate) fn recorded_role(run: &RunContext) -> Result<Option<RoleRecord>, Problem> {
     let session = run.root().ok().and_then(|root| existing(run, root).ok()?);
     let (Some(id), Ok(store)) = (session, run.store()) else { return Ok(None) };
-    let mut record = None;
+    role_of(&store, &id).map(|(_, record)| record).transpose()
+}
+
+/// The role that a log names, and where. It is named before the first turn.
+pub(crate) fn role_of(store: &Store, id: &SessionId) -> Option<(Seq, Result<RoleRecord, Problem>)> {
+    let mut found = None;
     // A session that cannot be read is reported when it is opened.
-    let _ = store.events_while(&id, |event| {
-        record = RoleRecord::of(&event.kind);
-        record.is_none() && !matches!(event.kind, EventKind::TurnStarted { .. })
+    let _ = store.events_while(id, |event| {
+        found = RoleRecord::of(&event.kind).map(|record| (event.seq, record));
+        found.is_none() && !matches!(event.kind, EventKind::TurnStarted { .. })
     });
-    record.transpose()
+    found
 }
 
 /// The problem that `--resume` has no value and there is no screen for a list to choose from.

@@ -50,7 +50,9 @@ pub(super) fn assembly(
         let name = format!("unsaved-{}", Timestamp::now().0.as_microsecond());
         run.global.session.get_or_insert(name);
     }
-    Ok(Assembly::new(run))
+    let mut assembly = Assembly::new(run);
+    role::record::resume(&mut assembly)?;
+    Ok(assembly)
 }
 
 /// A conversation with what its front end shows of it.
@@ -82,7 +84,6 @@ impl Live {
         named: Option<&str>,
         before: Option<Vec<Event>>,
     ) -> Result<Self, Problem> {
-        role::record::resume(&mut assembly)?;
         let chosen = provider_choice::choose(&assembly).await?;
         if let Some(name) = named {
             let (provider, model) = answering_model::switched(&assembly, &chosen.candidate, name);

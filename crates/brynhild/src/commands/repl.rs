@@ -34,7 +34,7 @@ use crate::output;
 use crate::signals::Signals;
 
 /// Converses until the input ends, with `words` as the first prompt.
-pub(crate) async fn run_after(mut assembly: Assembly, words: Option<String>) -> Outcome {
+pub(crate) async fn run_after(assembly: Assembly, words: Option<String>) -> Outcome {
     let mut signals = Signals::new()?;
     let is_terminal = assembly.environment.terminal.stdin;
     let mut lines = lines(&assembly);
@@ -46,14 +46,17 @@ pub(crate) async fn run_after(mut assembly: Assembly, words: Option<String>) -> 
             Err(exit) => return Ok(exit),
         }
     }
-    role::record::resume(&mut assembly)?;
     chat::warn_of_missing_theme(&assembly);
     let mut assembly = Arc::new(assembly);
     let mut exit = Exit::Done;
     // The provider and the model before `/model`, until the new one is known to work.
     let mut former = None;
     loop {
-        let answering = match (answering_model::answering(&assembly).await, former.take()) {
+        // A session with a role does not pass it on to the next one.
+        let mut own = Assembly::clone(&assembly);
+        role::record::resume(&mut own)?;
+        let own = Arc::new(own);
+        let answering = match (answering_model::answering(&own).await, former.take()) {
             (Ok(answering), _) => Arc::new(answering),
             (Err(problem), None) => return Err(problem),
             (Err(problem), Some(former)) => {
@@ -65,14 +68,13 @@ pub(crate) async fn run_after(mut assembly: Assembly, words: Option<String>) -> 
         };
         let attachments = Attachments::default();
         let (lines, signals) = (&mut lines, &mut signals);
-        let mut talk =
-            Talk { assembly: &assembly, answering: &answering, lines, signals, attachments };
+        let mut talk = Talk { assembly: &own, answering: &answering, lines, signals, attachments };
         let next = talk.session(first.take(), &mut exit).await?;
         let assembly = Arc::make_mut(&mut assembly);
         match next {
             Next::End => {
                 let times = [Interval::AfterSession];
-                role::stores::end_session(assembly, &answering, &times).await;
+                role::stores::end_session(&own, &answering, &times).await;
                 return Ok(exit);
             }
             Next::Model { model: (provider, model), session } => {

@@ -31,7 +31,7 @@ use super::earlier_messages;
 use super::live::{self, Live, Talk};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::undo::{self, Detail};
-use crate::assemble::{answering_model, audit, model_cache, role};
+use crate::assemble::{answering_model, audit, model_cache, role, session_choice};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::tui::Requests;
 use crate::output;
@@ -147,6 +147,9 @@ impl Host for ServerHost {
         let Wanted { mut session, cwd, model, mode, role, fork, system, unsaved } = wanted;
         if let (Some(origin), Some(seq)) = (&session, fork) {
             let copy = earlier::free_name(&self.store, origin).map_err(refused)?;
+            // A copy plays the role of its origin.
+            let seq =
+                session_choice::role_of(&self.store, origin).map_or(seq, |(at, _)| at.max(seq));
             self.store.fork(origin, &copy, Some(seq)).map_err(refused)?;
             session = Some(copy);
         }

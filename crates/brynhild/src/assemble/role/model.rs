@@ -12,7 +12,7 @@ use crate::assemble::run_context::RunContext;
 use crate::output;
 
 /// The name of a provider that a role describes itself.
-const OWN_PROVIDER: &str = "role";
+pub(super) const OWN_PROVIDER: &str = "role";
 
 /// The model that `models.yaml` in InitRunner's home has under a short name.
 pub(crate) fn alias(run: &RunContext, name: &str) -> Option<String> {

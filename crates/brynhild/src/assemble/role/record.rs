@@ -1,4 +1,4 @@
-//! Roles of sessions: the record in the log, by which a session goes on as its role.
+//! The role that a client of a server named for a session, as a record in the log of the session.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,16 +7,15 @@ use contract::event::EventKind;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::model::OWN_PROVIDER;
 use super::{ChosenRole, choose, named};
 use crate::assemble::assembly::Assembly;
-use crate::assemble::session_choice;
+use crate::assemble::{provider_choice, session_choice};
 use crate::exit::Problem;
 
-/// The role that a session plays, as its log names it.
 #[derive(Deserialize)]
 pub(crate) struct RoleRecord {
     file: PathBuf,
-    variables: BTreeMap<String, String>,
 }
 
 impl RoleRecord {
@@ -34,28 +33,45 @@ impl RoleRecord {
 }
 
 impl ChosenRole {
-    /// The event that names it in the log of its session.
-    pub(crate) fn record(&self) -> EventKind {
-        EventKind::Custom {
+    /// The event that names it in the log of its session; none if the user named it for one run.
+    pub(crate) fn record(&self) -> Option<EventKind> {
+        self.is_recorded.then(|| EventKind::Custom {
             plugin: RoleRecord::PLUGIN.to_owned(),
             name: RoleRecord::NAME.to_owned(),
-            data: json!({"file": self.role.file.to_string_lossy(), "variables": self.given}),
-        }
+            data: json!({"file": self.role.file.to_string_lossy()}),
+        })
     }
 }
 
 /// Has a session play a role that a client names: a file of its project, or one of the user's own.
 pub(crate) fn choose_offered(assembly: &mut Assembly, name: &str) -> Result<(), Problem> {
-    let (file, cwd) = (named(assembly, name)?, &assembly.environment.cwd);
-    if cwd.join(name).exists() && !file.canonicalize()?.starts_with(cwd.canonicalize()?) {
-        return Err(Problem::misuse(format!("{name} is outside of {}", cwd.display()))
-            .hint("name a role of the project, or one of your own"));
+    let cwd = &assembly.environment.cwd;
+    let path = cwd.join(name);
+    let file = if path.is_file() { path } else { named(assembly, name)? };
+    let is_own = !file.starts_with(cwd) && !name.contains('/');
+    if !is_own && !file.canonicalize()?.starts_with(cwd.canonicalize()?) {
+        // Says nothing about a file elsewhere.
+        return Err(Problem::misuse(format!("there is no agent {name}")));
     }
-    choose(assembly, &file, &BTreeMap::new())
+    choose(assembly, &file, &BTreeMap::new())?;
+    if let Some(chosen) = &mut assembly.role {
+        chosen.is_recorded = true;
+    }
+    Ok(())
 }
 
-/// Has the session that the flags continue play the role with which it began.
+/// Has the session that the flags continue play the role that its log names. The model that
+/// answered last answers again.
 pub(crate) fn resume(assembly: &mut Assembly) -> Result<(), Problem> {
-    let record = if assembly.role.is_none() { session_choice::first_role(assembly)? } else { None };
-    record.map_or(Ok(()), |record| choose(assembly, &record.file, &record.variables))
+    let record =
+        if assembly.role.is_none() { session_choice::recorded_role(assembly)? } else { None };
+    let Some(RoleRecord { file }) = record else { return Ok(()) };
+    let last = session_choice::last_model(assembly).filter(|(name, _)| name != OWN_PROVIDER);
+    if let Some(last) = last.and_then(|_| provider_choice::continued(assembly)) {
+        (assembly.global.provider, assembly.global.model) = (Some(last.candidate.name), last.model);
+    }
+    choose(assembly, &file, &BTreeMap::new()).map_err(|problem| {
+        let text = format!("this session plays {}: {}", file.display(), problem.message());
+        Problem::new(problem.exit, text).hint("restore the file, or name another role with `run`")
+    })
 }

@@ -12,6 +12,7 @@ fn role(project: &Project) {
         "name": "clerk",
         "prompt": "You answer as a clerk.",
         "tools": [{"type": "think"}],
+        "model": {"name": "clerks-model"},
     });
     project.file("roles/clerk.yaml", role.to_string());
 }
@@ -46,7 +47,7 @@ fn session_plays_its_role_wherever_it_goes_on() {
     stream.wait_for("turn_finished");
     assert_played(&model, 1);
     assert_eq!(model.chats()[0].body["model"], "other-model");
-    let copy = server.post("/v1/sessions", &json!({"fork": {"session": session, "seq": 1_000}}));
+    let copy = server.post("/v1/sessions", &json!({"fork": {"session": session, "seq": 1}}));
     let copy = copy["id"].as_str().unwrap().to_owned();
     server.kill();
 
@@ -57,6 +58,7 @@ fn session_plays_its_role_wherever_it_goes_on() {
         server.prompt(session, "again");
         stream.wait_for("turn_finished");
         assert_played(&model, count);
+        assert_eq!(model.chats()[count - 1].body["model"], "other-model");
     }
     server.kill();
 
@@ -79,30 +81,29 @@ fn session_plays_its_role_wherever_it_goes_on() {
 }
 
 #[test]
-fn session_of_a_local_role_plays_it_again() {
+fn next_session_of_a_terminal_has_no_role() {
     let model = ModelServer::start([Reply::text("Noted.")]).repeat_last();
     let project = project_with(&model);
     role(&project);
-    let system = |count: usize| {
-        let chats = model.chats();
-        assert_eq!(chats.len(), count);
-        chats[count - 1].body["messages"][0]["content"].as_str().unwrap().to_owned()
+    let server = Server::start(&project, &[]);
+    let wanted = json!({"cwd": project.path(), "mode": "normal", "role": "roles/clerk.yaml"});
+    let session = server.post("/v1/sessions", &wanted)["id"].as_str().unwrap().to_owned();
+    let mut stream = server.stream(&session, "after=0");
+    server.prompt(&session, "one");
+    stream.wait_for("turn_finished");
+    server.kill();
+    let lines = format!("two\n/new\nthree\n/resume {session}\nfour\n/rewind 1\nfive\n");
+    project.command(&["--plain", "--resume", &session]).stdin(lines).run().success();
+    assert_eq!(model.chats().len(), 5);
+    let is_played = |chat: &testkit::Recorded| {
+        chat.body["messages"][0]["content"].as_str().unwrap().contains("You answer as a clerk.")
     };
-    let file = json!({"name": "clerk", "prompt": "You answer as the clerk of {{town}}.",
-        "deps_schema": {"properties": {"town": {"type": "string"}}}});
-    project.file("town.yaml", file.to_string());
-    project.brynhild(&["run", "town.yaml", "--var", "town=Bergen", "-p", "one"]).success();
-    assert!(system(1).contains("the clerk of Bergen"), "{}", system(1));
-    project.brynhild(&["-c", "-p", "two"]).success();
-    assert!(system(2).contains("the clerk of Bergen"), "{}", system(2));
-    // Another role may be named, and the next run plays the first one again.
-    project.brynhild(&["run", "roles/clerk.yaml", "-c", "-p", "three"]).success();
-    assert!(system(3).contains("as a clerk."), "{}", system(3));
-    std::fs::remove_file(project.path().join("town.yaml")).unwrap();
-    let failed = project.brynhild(&["-c", "-p", "four"]);
+    let played: Vec<bool> = model.chats().iter().map(is_played).collect();
+    assert_eq!(played, [true, true, false, true, true]);
+    std::fs::remove_file(project.path().join("roles/clerk.yaml")).unwrap();
+    let failed = project.brynhild(&["--resume", &session, "-p", "six"]);
     failed.code(2);
-    assert!(failed.stderr.contains("town.yaml"), "{failed}");
-    assert_eq!(model.chats().len(), 3);
+    assert!(failed.stderr.contains("this session plays"), "{failed}");
 }
 
 #[test]
@@ -121,7 +122,7 @@ fn only_roles_of_the_project_or_the_user_are_played() {
     };
     let outside = own.display().to_string();
     for (role, wanted) in [
-        (outside.as_str(), "is outside of"),
+        (outside.as_str(), "there is no agent"),
         ("absent", "there is no agent absent"),
         ("broken.yaml", "broken.yaml"),
     ] {
