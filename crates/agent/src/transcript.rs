@@ -374,7 +374,8 @@ fn restored(
 fn image(tool: &str, output: &ToolOutput) -> Option<Entry> {
     let Some(Display::Image { media_type, data }) = &output.display else { return None };
     let named = output.facts.get("image").and_then(serde_json::Value::as_str);
-    let text = format!("[image {}]", named.unwrap_or(tool));
+    let kind = if media_type.starts_with("audio/") { "recording" } else { "image" };
+    let text = format!("[{kind} {}]", named.unwrap_or(tool));
     let image = (media_type.clone(), data.clone());
     SENDABLE
         .contains(&&**media_type)

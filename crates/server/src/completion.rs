@@ -30,34 +30,66 @@ pub(crate) struct StreamOptions {
 #[derive(Deserialize)]
 pub(crate) struct Message {
     pub(crate) role: String,
-    content: Option<Content>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Content {
-    Text(String),
-    Parts(Vec<Value>),
+    /// A text, or a list of parts.
+    #[serde(default)]
+    content: Value,
 }
 
 impl Message {
-    /// Its images and recordings.
-    pub(crate) fn files(&self) -> Result<Vec<Earlier>, Failure> {
-        let Some(Content::Parts(parts)) = &self.content else { return Ok(Vec::new()) };
-        let others = parts.iter().filter(|part| part["text"].is_null());
-        others.map(file).collect()
+    fn parts(&self) -> impl Iterator<Item = &Value> {
+        self.content.as_array().into_iter().flatten()
     }
 
-    pub(crate) fn text(&self) -> String {
-        match &self.content {
-            None => String::new(),
-            Some(Content::Text(text)) => text.clone(),
-            Some(Content::Parts(parts)) => {
-                let texts: Vec<&str> =
-                    parts.iter().filter_map(|part| part["text"].as_str()).collect();
-                texts.join("\n")
+    /// Its images and recordings.
+    fn files(&self) -> Result<Vec<Earlier>, Failure> {
+        self.parts().filter(|part| part["text"].is_null()).map(file).collect()
+    }
+
+    fn text(&self) -> String {
+        let parts = self.parts().filter_map(|part| part["text"].as_str());
+        self.content.as_str().into_iter().chain(parts).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// The messages of a request, taken apart.
+pub(crate) struct Exchange {
+    /// The system messages that are a part of no prompt.
+    pub(crate) system: Vec<String>,
+    pub(crate) earlier: Vec<Earlier>,
+    pub(crate) files: Vec<Earlier>,
+    pub(crate) prompt: String,
+}
+
+impl Exchange {
+    /// Takes messages apart, of which the last is the prompt. System messages may become a part of
+    /// the prompt that follows them.
+    pub(crate) fn of(messages: &[Message], joins_system: bool) -> Result<Self, Failure> {
+        let Some((last, before)) = messages.split_last().filter(|(last, _)| last.role == "user")
+        else {
+            return Err(Failure::bad("the last of `messages` has the role `user`"));
+        };
+        let (mut system, mut earlier) = (Vec::new(), Vec::new());
+        let joined = |system: &mut Vec<String>, message: &Message| {
+            let before = if joins_system { std::mem::take(system) } else { Vec::new() };
+            [before, vec![message.text()]].concat().join("\n\n")
+        };
+        for message in before {
+            match message.role.as_str() {
+                "system" | "developer" => system.push(message.text()),
+                "assistant" => earlier.push(Earlier::Answer(message.text())),
+                "user" => {
+                    let text = Some(joined(&mut system, message)).filter(|text| !text.is_empty());
+                    earlier.extend(text.map(Earlier::Prompt).into_iter().chain(message.files()?));
+                }
+                // Results of calls that the server did not make.
+                _ => {}
             }
         }
+        let prompt = joined(&mut system, last);
+        if prompt.trim().is_empty() {
+            return Err(Failure::bad("the prompt is empty"));
+        }
+        Ok(Self { system, earlier, files: last.files()?, prompt })
     }
 }
 

@@ -140,6 +140,14 @@ pub enum Earlier {
     },
 }
 
+impl Earlier {
+    /// Its size in bytes.
+    pub(crate) fn length(&self) -> usize {
+        let (Self::Prompt(text) | Self::Answer(text) | Self::File { data: text, .. }) = self;
+        text.len()
+    }
+}
+
 /// The session that is wanted.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {

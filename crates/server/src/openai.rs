@@ -12,8 +12,8 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use serde_json::json;
 
 use crate::body::Body;
-use crate::completion::{Message, Request, Shape, framed, usage_of};
-use crate::host::{Conversation, Earlier, Failure, Opened, Wanted};
+use crate::completion::{Exchange, Request, Shape, framed, usage_of};
+use crate::host::{Conversation, Failure, Opened, Wanted};
 use crate::hub::Hub;
 use crate::queue::{Queue, Weight};
 use crate::reply::{self, Reply};
@@ -21,29 +21,9 @@ use crate::reply::{self, Reply};
 /// Names the session in the reply.
 const SESSION: HeaderName = HeaderName::from_static("x-brynhild-session");
 
-/// The messages as a session: its system prompt, what was said before, and the prompt.
-fn session(messages: &[Message]) -> Result<(Option<String>, Vec<Earlier>, String), Failure> {
-    let (mut system, mut before) = (Vec::new(), Vec::new());
-    let Some((last, earlier)) = messages.split_last().filter(|(last, _)| last.role == "user")
-    else {
-        return Err(Failure::bad("the last of `messages` has the role `user`"));
-    };
-    for message in earlier {
-        let text = message.text();
-        match message.role.as_str() {
-            "system" | "developer" => system.push(text),
-            "assistant" => before.push(Earlier::Answer(text)),
-            _ => before.push(Earlier::Prompt(text)),
-        }
-        before.extend(message.files()?);
-    }
-    before.extend(last.files()?);
-    let system = Some(system.join("\n\n")).filter(|text| !text.is_empty());
-    Ok((system, before, last.text()))
-}
-
 pub(crate) async fn complete(hub: &Rc<Hub>, request: Request) -> Result<Reply, Failure> {
-    let (system, before, prompt) = session(&request.messages)?;
+    let Exchange { system, mut earlier, files, prompt } = Exchange::of(&request.messages, false)?;
+    earlier.extend(files);
     let now = Timestamp::now();
     let id = SessionId::parse(&format!("chat-{}", now.0.as_microsecond()));
     let id = id.map_err(|error| Failure::bad(error.to_string()))?;
@@ -53,8 +33,8 @@ pub(crate) async fn complete(hub: &Rc<Hub>, request: Request) -> Result<Reply, F
         // Clients that must name a model name the program.
         model: request.model.filter(|model| model != "brynhild" && !model.is_empty()),
         mode: Some(Mode::ReadOnly),
-        system,
-        unsaved: Some(before),
+        system: Some(system.join("\n\n")).filter(|text| !text.is_empty()),
+        unsaved: Some(earlier),
         ..Wanted::default()
     };
     let opened = hub.host.open(wanted, &hub.reachable).await?;

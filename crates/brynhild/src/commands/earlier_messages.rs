@@ -13,13 +13,13 @@ pub(super) fn events(session: &SessionId, cwd: String, messages: Vec<Earlier>) -
         return Vec::new();
     }
     let start = EventKind::SessionStarted { cwd, format: FORMAT, forked_from: None };
-    let kinds = (1..).zip(messages).map(|(number, message)| match message {
+    let kinds = messages.into_iter().enumerate().map(|(index, message)| match message {
         Earlier::Prompt(prompt) => EventKind::TurnStarted { prompt },
         Earlier::Answer(text) => {
             let reply = Reply { parts: vec![Part::Text { text }], ..Reply::default() };
             EventKind::ReplyFinished { reply, usage: Usage::default() }
         }
-        Earlier::File { media_type, data } => sent_file(number, media_type, data),
+        Earlier::File { media_type, data } => sent_file(index, media_type, data),
     });
     let outcome = Outcome::Answered { stop_reason: StopReason::EndTurn };
     let end = EventKind::TurnFinished { outcome, usage: Usage::default() };
@@ -30,14 +30,13 @@ pub(super) fn events(session: &SessionId, cwd: String, messages: Vec<Earlier>) -
 }
 
 /// A file of the client, as if a tool had read it.
-fn sent_file(number: usize, media_type: String, data: String) -> EventKind {
-    let name = if media_type.starts_with("audio/") { "recording" } else { "image" };
+fn sent_file(index: usize, media_type: String, data: String) -> EventKind {
     let mut output = ToolOutput::success("");
-    output.facts.insert("image".to_owned(), format!("{name} {number} of the user").into());
+    output.facts.insert("image".to_owned(), "sent by the user".into());
     output.display = Some(Display::Image { media_type, data });
     EventKind::ToolFinished {
-        call: CallId(format!("sent-{number}")),
-        name: name.to_owned(),
+        call: CallId(format!("sent-{index}")),
+        name: "file".to_owned(),
         outcome: CallOutcome::Ran,
         output,
         content: String::new(),

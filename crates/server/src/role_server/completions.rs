@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use crate::body::{Body, read};
-use crate::completion::{Message, Request, Shape, framed, usage_of};
+use crate::completion::{Exchange, Request, Shape, framed, usage_of};
 use crate::credentials;
 use crate::host::{Earlier, Failure};
 use crate::queue::{Queue, Weight};
@@ -26,34 +26,6 @@ use super::{RoleServer, error_of, header_of};
 pub(super) const CONVERSATION: HeaderName = HeaderName::from_static("x-conversation-id");
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// The earlier messages, and the prompt with its files: the last message of the user. System
-/// messages become a part of the prompt that follows them.
-fn exchange(messages: &[Message]) -> Result<(Vec<Earlier>, Vec<Earlier>, String), Failure> {
-    let last = messages.iter().rposition(|message| message.role == "user");
-    let last = last.ok_or_else(|| Failure::bad("`messages` has no message of the user"))?;
-    let (mut earlier, mut system) = (Vec::new(), Vec::new());
-    for message in &messages[..last] {
-        let text = message.text();
-        match message.role.as_str() {
-            "system" | "developer" => system.push(text),
-            "user" => {
-                system.push(text);
-                earlier.push(Earlier::Prompt(std::mem::take(&mut system).join("\n\n")));
-                earlier.extend(message.files()?);
-            }
-            "assistant" => earlier.push(Earlier::Answer(text)),
-            // Results of calls that the server did not make.
-            _ => {}
-        }
-    }
-    system.push(messages[last].text());
-    let prompt = system.join("\n\n");
-    if prompt.trim().is_empty() {
-        return Err(Failure::bad("the prompt is empty"));
-    }
-    Ok((earlier, messages[last].files()?, prompt))
-}
-
 pub(super) async fn complete(
     server: &Rc<RoleServer>,
     parts: &Parts,
@@ -61,7 +33,9 @@ pub(super) async fn complete(
 ) -> Result<Reply, Failure> {
     let request: Request = read(body)?;
     let agent = server.agent(request.model.as_deref())?;
-    let (earlier, files, prompt) = exchange(&request.messages)?;
+    let last = request.messages.iter().rposition(|message| message.role == "user");
+    let last = last.ok_or_else(|| Failure::bad("`messages` has no message of the user"))?;
+    let Exchange { earlier, files, prompt, .. } = Exchange::of(&request.messages[..=last], true)?;
     let id = header_of(parts, CONVERSATION.as_str()).map(str::to_owned);
     let key = id.clone().map(|id| (agent, id));
     let known = key.as_ref().and_then(|it| server.conversations.history(it, Instant::now()));

@@ -11,6 +11,9 @@ const LIFE: Duration = Duration::from_hours(1);
 /// Messages of a conversation.
 const MESSAGES: usize = 40;
 
+/// Bytes of all conversations.
+const MAX_BYTES: usize = 64 << 20;
+
 /// An agent, and the ID of a conversation with it.
 pub(super) type Key = (usize, String);
 
@@ -48,7 +51,12 @@ impl Conversations {
         let mut kept = self.kept.borrow_mut();
         kept.retain(|(known, ..)| *known != key);
         kept.push_back((key, now, history));
-        let excess = kept.len().saturating_sub(self.max_count);
+        let mut bytes = 0;
+        let fits = kept.iter().rev().take(self.max_count).take_while(|(.., history)| {
+            bytes += history.iter().map(Earlier::length).sum::<usize>();
+            bytes <= MAX_BYTES
+        });
+        let excess = kept.len() - fits.count();
         kept.drain(..excess);
     }
 }

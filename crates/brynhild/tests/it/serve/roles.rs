@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -173,6 +174,7 @@ fn waiting_stream_has_heartbeats() {
     let request =
         format!("POST {COMPLETIONS} HTTP/1.0\r\n{head}\r\nContent-Length: {length}\r\n\r\n{body}");
     stream.write_all(request.as_bytes()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
     let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
     assert!(lines.any(|line| line == ": heartbeat"));
     model.release();
