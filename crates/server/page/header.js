@@ -17,7 +17,12 @@ function Title({ session }) {
   const [isEditing, edit] = useState(false);
   const input = useRef(null);
   const title = session.detail?.title || session.id;
-  useEffect(() => { if (isEditing) input.current.select(); }, [isEditing]);
+  // Not a property of the element: an event of the session would put the old title back.
+  useEffect(() => {
+    if (!isEditing) return;
+    input.current.value = title;
+    input.current.select();
+  }, [isEditing]);
   const save = () => {
     const text = input.current?.value.trim();
     edit(false);
@@ -27,7 +32,7 @@ function Title({ session }) {
     if (event.key === 'Enter') save();
     else if (event.key === 'Escape') { event.stopPropagation(); edit(false); }
   };
-  if (isEditing) return html`<input class="title-input" ref=${input} defaultValue=${title} value=${title} aria-label="Title" maxlength="200" onBlur=${save} onKeyDown=${pressed} />`;
+  if (isEditing) return html`<input class="title-input" ref=${input} aria-label="Title" maxlength="200" onBlur=${save} onKeyDown=${pressed} />`;
   return html`<h1><button class="title" title="Rename" onClick=${() => edit(true)}>${title}</button></h1>`;
 }
 

@@ -232,6 +232,11 @@ async function controls(page) {
   done("commands print their output, an unknown one returns to the box");
   await page.getByTitle("Rename").click();
   await choice(page, "Title").fill("Another title");
+  // An event of the session leaves the typed title alone.
+  await page.evaluate(() => fetch(`/v1/sessions/${location.hash.slice("#/session/".length)}`, {
+    method: "PATCH", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ mode: "normal" }),
+  }));
+  await page.waitForFunction(() => document.querySelector(".composer-line select")?.value === "normal");
   await page.keyboard.press("Enter");
   await page.locator(".item.current", { hasText: "Another title" }).waitFor();
   done("a session is renamed");
