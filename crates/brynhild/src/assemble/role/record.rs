@@ -47,12 +47,17 @@ impl ChosenRole {
 pub(crate) fn choose_offered(assembly: &mut Assembly, name: &str) -> Result<(), Problem> {
     let cwd = &assembly.environment.cwd;
     let path = cwd.join(name);
-    let file = if path.is_file() { path } else { named(assembly, name)? };
-    let is_own = !file.starts_with(cwd) && !name.contains('/');
-    if !is_own && !file.canonicalize()?.starts_with(cwd.canonicalize()?) {
-        // Says nothing about a file elsewhere.
-        return Err(Problem::misuse(format!("there is no agent {name}")));
-    }
+    let file = if path.is_file() {
+        let (real, directory) = (path.canonicalize()?, cwd.canonicalize()?);
+        real.starts_with(directory).then_some(path)
+    } else {
+        named(assembly, name).ok()
+    };
+    // It says the same of every file elsewhere.
+    let file = file.ok_or_else(|| {
+        Problem::misuse(format!("there is no agent {name}"))
+            .hint("name a file of the project, or an agent of your own")
+    })?;
     choose(assembly, &file, &BTreeMap::new())?;
     if let Some(chosen) = &mut assembly.role {
         chosen.is_recorded = true;
