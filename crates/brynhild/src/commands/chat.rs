@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agent::conversation::Conversation;
@@ -33,9 +33,10 @@ use crate::assemble::prompt_source::{self, PromptSource};
 use crate::assemble::role::OpenRole;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice::{self, ChosenSession, SessionStorage};
-use crate::assemble::setup::{self, BackgroundServices, Setup};
+use crate::assemble::setup::{self, BackgroundServices, Reload, Setup};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::slash::{self, Expansion, Once};
+use crate::frontends::tui::{Requests, TurnState};
 use crate::frontends::{self, View, program};
 use crate::output;
 use crate::output::style::Palette;
@@ -97,6 +98,28 @@ impl OpenConversation {
             mode,
         };
         Ok((opened, prepared))
+    }
+
+    /// Takes it apart for a front end that lasts: the conversation, and the answers to its requests.
+    pub(super) fn into_parts(
+        self,
+        assembly: Arc<Assembly>,
+        watch: Arc<Reload>,
+        has_begun: bool,
+    ) -> (Conversation, Requests) {
+        let state = TurnState { mode: self.mode, has_begun, ..TurnState::default() };
+        let requests = Requests {
+            assembly,
+            answering: self.answering,
+            watch,
+            background: self.background,
+            snapshots: self.snapshots,
+            id: self.id,
+            storage: self.storage,
+            joined: self.joined,
+            state: Mutex::new(state),
+        };
+        (self.conversation, requests)
     }
 
     /// Sends one input, shows the work that follows, and closes everything.

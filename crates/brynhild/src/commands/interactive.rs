@@ -2,7 +2,7 @@
 //! plugins, servers and the session are opened in the background.
 
 use std::cell::RefCell;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Instant;
 
 use ::trust::review::{Review, TITLE};
@@ -33,7 +33,7 @@ use crate::assemble::setup::Reload;
 use crate::assemble::themes;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::tui::{
-    ConversationHost, Inquiries, RequestOrder, Requests, StartupHost, TurnState, interface_store,
+    ConversationHost, Inquiries, RequestOrder, StartupHost, TurnState, interface_store,
 };
 use crate::output::{self, status_line};
 
@@ -261,39 +261,20 @@ async fn show(
     (inquiries, order): (&Inquiries, &RequestOrder),
     (effects, notice): (Vec<Effect>, Option<Notice>),
 ) -> Result<Departure, Problem> {
-    let OpenConversation {
-        answering,
-        mut conversation,
-        background,
-        snapshots,
-        id,
-        storage,
-        joined,
-        mode,
-        ..
-    } = opened;
+    let (storage, mode) = (opened.storage, opened.mode);
+    let (mut conversation, requests) =
+        opened.into_parts(Arc::clone(assembly), watch, !before.is_empty());
+    let requests = Arc::new(requests);
     app.replay(&before);
     if let Some(Notice { level, text, hint }) = notice {
         app.tell(level, &text, hint.as_deref());
     }
-    let mut first = app.connect(&answering.model, mode);
+    let mut first = app.connect(&requests.answering.model, mode);
     first.extend(app.greetings());
     first.extend([Request::Facts, Request::Commands].map(Effect::Ask));
     first.extend(effects);
     let log = chat::log(assembly, &ChatArgs::default())?.map(BackgroundLog::start);
-    let state = TurnState { mode, has_begun: !before.is_empty(), ..TurnState::default() };
     let unsaved = RefCell::new((storage == SessionStorage::Unsaved).then_some(before));
-    let requests = Arc::new(Requests {
-        assembly: Arc::clone(assembly),
-        answering,
-        watch,
-        background,
-        snapshots,
-        id,
-        storage,
-        joined,
-        state: Mutex::new(state),
-    });
     let host = ConversationHost {
         requests: Arc::clone(&requests),
         log,

@@ -2,7 +2,7 @@
 //! commands of the terminal.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use ::acp::host::Expansion;
 use ::tui::host::{Answer, Item, Leave};
@@ -19,7 +19,7 @@ use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice::SessionStorage;
 use crate::assemble::{answering_model, model_cache, provider_choice, role};
 use crate::exit::Problem;
-use crate::frontends::tui::{self, Requests, TurnState};
+use crate::frontends::tui::{self, Requests};
 use crate::output;
 
 /// Commands that only a terminal can carry out.
@@ -90,10 +90,9 @@ impl Live {
             (assembly.global.provider, assembly.global.model) = (Some(provider), Some(model));
         }
         let (opened, (watch, history)) = interactive::open(&assembly, before).await?;
-        let (answering, conversation) = (opened.answering, opened.conversation);
-        let (background, snapshots) = (opened.background, opened.snapshots);
-        let (id, storage, joined) = (opened.id, opened.storage, opened.joined);
-        let (mode, model) = (opened.mode, answering.model.clone());
+        let (mode, storage, id) = (opened.mode, opened.storage, opened.id.clone());
+        let answering = Arc::clone(&opened.answering);
+        let model = answering.model.clone();
         let bound =
             if assembly.global.safe { Some(Mode::ReadOnly) } else { assembly.loaded.max_mode };
         let listed = model_cache::last(&assembly, &answering.choice.candidate).unwrap_or_default();
@@ -104,19 +103,8 @@ impl Live {
         let log = chat::log(&assembly, &ChatArgs::default())?.map(BackgroundLog::start);
         let context_size = answering.known.context_window_of(&model);
         let provider = answering.choice.candidate.name.clone();
-        let state = TurnState { mode, has_begun: !history.is_empty(), ..TurnState::default() };
-        let (assembly, state, own) = (Arc::new(assembly), Mutex::new(state), id.clone());
-        let requests = Requests {
-            assembly,
-            answering,
-            watch,
-            background,
-            snapshots,
-            id: own,
-            storage,
-            joined,
-            state,
-        };
+        let (conversation, requests) =
+            opened.into_parts(Arc::new(assembly), watch, !history.is_empty());
         let talk = Talk { conversation, requests: Arc::new(requests), log };
         let is_allowed = |it: &Mode| bound.is_none_or(|bound| *it <= bound);
         Ok(Self {
@@ -180,8 +168,7 @@ pub(super) async fn typed(
         match answer {
             Answer::Show(text) | Answer::Tell { text, .. } => lines.push(text),
             Answer::Changes(changes) => {
-                let shown = |it: ::tui::host::FileChange| it.heading() + &it.unified;
-                lines.push(changes.into_iter().map(shown).collect());
+                lines.push(changes.iter().map(::tui::host::FileChange::text).collect());
             }
             Answer::Send(input) => match *input {
                 Input::Mode { mode } => return Ok(Expansion::Mode(mode)),

@@ -4,7 +4,7 @@ mod session;
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use args::{ChatArgs, OutputFormat};
 use contract::event::Input;
@@ -28,7 +28,6 @@ use crate::assemble::setup::Setup;
 use crate::assemble::{effort, role};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::slash::{self, Control, Expansion, RewindFiles};
-use crate::frontends::tui::{Requests, TurnState};
 use crate::frontends::{self, View};
 use crate::output;
 use crate::signals::Signals;
@@ -173,26 +172,13 @@ impl Talk<'_> {
         };
         let (opened, (watch, has_begun, before)) =
             OpenConversation::open(assembly, &args, answering, prepare).await?;
-        let OpenConversation { conversation, background, snapshots, id, storage, mode, .. } =
-            opened;
-        let json_role = opened.role.filter(|_| assembly.wants_json());
+        let json_role = opened.role.clone().filter(|_| assembly.wants_json());
         let mut view: Box<dyn View> = if json_role.is_some() {
             Box::new(frontends::quiet(assembly))
         } else {
-            chat::view(assembly, assembly.global.verbose, storage, Value::Null)
+            chat::view(assembly, assembly.global.verbose, opened.storage, Value::Null)
         };
-        let requests = Requests {
-            assembly: Arc::clone(assembly),
-            answering: opened.answering,
-            watch,
-            background,
-            snapshots,
-            id,
-            storage,
-            // Its server carries out no commands of lines.
-            joined: None,
-            state: Mutex::new(TurnState { mode, has_begun, ..TurnState::default() }),
-        };
+        let (conversation, requests) = opened.into_parts(Arc::clone(assembly), watch, has_begun);
         let mut session = Session {
             conversation,
             requests,
@@ -322,7 +308,10 @@ impl Talk<'_> {
         }
         let expansion = match slash::parse(&text) {
             None => Expansion::AsIs,
-            Some(slash) => session.requests.expanded(slash).await?,
+            Some(slash) => match session.requests.joined_command(&text).await? {
+                Some(shown) => Expansion::Show(shown),
+                None => session.requests.expanded(slash).await?,
+            },
         };
         match expansion {
             Expansion::AsIs | Expansion::Prompt { .. } => {

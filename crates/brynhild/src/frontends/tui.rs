@@ -326,7 +326,7 @@ impl Requests {
 
     /// Has the server of a joined session carry out a command that changes the session. Returns its
     /// text; none for any other command.
-    async fn joined_command(&self, line: &str) -> Result<Option<String>, Problem> {
+    pub(crate) async fn joined_command(&self, line: &str) -> Result<Option<String>, Problem> {
         let (Some(server), Some(slash)) = (&self.joined, slash::parse(line)) else {
             return Ok(None);
         };

@@ -137,3 +137,20 @@ fn terminal_changes_the_session_that_it_joined() {
     terminal.send("/undo 7 8\r");
     terminal.wait_for("does not take");
 }
+
+#[test]
+fn plain_lines_change_the_session_that_they_joined() {
+    let model = ModelServer::start([write_call(), Reply::text("Done.")]);
+    let project = project_with(&model);
+    let server = Server::start(&project, &[]);
+    let session = server.open(&project, "normal");
+    let mut stream = server.stream(&session, "after=0");
+    server.prompt(&session, "write");
+    stream.wait_for("turn_finished");
+    assert!(project.path().join("made.txt").exists());
+    let run =
+        project.command(&["--plain", "--resume", &session]).stdin("/undo\n/rename Lines\n").run();
+    assert!(run.success().stdout.contains("made.txt"), "{run}");
+    assert!(!project.path().join("made.txt").exists());
+    assert_eq!(server.get(&format!("/v1/sessions/{session}"))["title"], "Lines");
+}
