@@ -60,6 +60,11 @@ pub(crate) trait Layer {
         false
     }
 
+    /// The departure that it asks about while the model works.
+    fn departure(&self) -> Option<&Leave> {
+        None
+    }
+
     /// The inquiry that it puts to the user.
     fn inquires(&self) -> Option<u64> {
         None

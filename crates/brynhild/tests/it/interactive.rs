@@ -41,6 +41,13 @@ fn start_asking(project: &Project) -> Terminal {
     terminal
 }
 
+/// Waits for the end of a turn whose reply is on the screen: its figures are shown before.
+#[track_caller]
+pub(crate) fn wait_for_end_of_turn(terminal: &Terminal) {
+    terminal
+        .wait_until("the end of the turn", |screen| screen.contents().contains("> Ask anything"));
+}
+
 /// Waits until the saved draft is as expected.
 #[track_caller]
 fn wait_for_draft(project: &Project, is_wanted: impl Fn(&str) -> bool) {
@@ -74,6 +81,7 @@ fn message_is_answered_and_the_session_saved() {
     let terminal = start(&project);
     terminal.send("hi there\r");
     terminal.wait_for("I am here.");
+    wait_for_end_of_turn(&terminal);
     let screen = terminal.wait_for("10 in, 5 out");
     assert!(screen.contains("┃ hi there") && screen.contains("█ Hello"), "{screen}");
     assert!(screen.contains("test-model"), "{screen}");

@@ -7,6 +7,7 @@ use serde_json::json;
 use testkit::picture::description;
 use testkit::{ModelServer, Project, Reply, Terminal};
 
+use crate::interactive::wait_for_end_of_turn;
 use crate::project;
 
 const SIZE: (u16, u16) = (92, 24);
@@ -104,7 +105,7 @@ fn diff_picture_is_current() {
     let terminal = start(&project, &[]);
     terminal.send("Prices are in cents. Return dollars.\r");
     terminal.wait_for("now returns");
-    terminal.wait_for("5.4k in, 136 out");
+    wait_for_end_of_turn(&terminal);
     check(&project, &terminal, "diff");
 }
 

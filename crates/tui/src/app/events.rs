@@ -60,6 +60,11 @@ impl App {
                 if turn_time.is_some_and(|time| time >= self.settings.long_run) {
                     self.notify_user("Brynhild has finished", effects);
                 }
+                // Nothing is left to interrupt.
+                let departure = self.layers.iter().find_map(|layer| layer.departure()).cloned();
+                if let Some(leave) = departure {
+                    return self.depart(leave, effects);
+                }
                 effects.extend(self.flush_queue());
                 effects.push(Effect::Ask(Request::Facts));
             }

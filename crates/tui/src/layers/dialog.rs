@@ -8,6 +8,7 @@ use ratatui_core::layout::{Position, Rect};
 use super::question::{KeyOutcome, Question};
 use super::{Deed, Flow, Layer};
 use crate::canvas::Canvas;
+use crate::host::Leave;
 use crate::key::{Code, Key};
 use crate::theme::Theme;
 
@@ -24,6 +25,10 @@ pub(crate) trait Purpose {
     }
 
     fn inquiry(&self) -> Option<u64> {
+        None
+    }
+
+    fn departure(&self) -> Option<&Leave> {
         None
     }
 }
@@ -87,6 +92,10 @@ impl<P: Purpose> Layer for Dialog<P> {
 
     fn inquires(&self) -> Option<u64> {
         self.purpose.inquiry()
+    }
+
+    fn departure(&self) -> Option<&Leave> {
+        self.purpose.departure()
     }
 
     fn is_question(&self) -> bool {

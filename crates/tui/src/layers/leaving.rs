@@ -38,4 +38,8 @@ impl Purpose for Leaving {
     fn cancel(&self) -> Option<Deed> {
         None
     }
+
+    fn departure(&self) -> Option<&Leave> {
+        Some(&self.0)
+    }
 }

@@ -67,7 +67,7 @@ fn diff_of_turns_is_colored() {
     terminal.wait_for("Yes, once");
     terminal.send("y");
     terminal.wait_for("Done.");
-    terminal.wait_for(" out");
+    wait_for_end_of_turn(&terminal);
     terminal.send("/diff\r");
     terminal.wait_for("  created   a.txt (+1 -0)");
     terminal.wait_until("a line in another color", |screen| {
@@ -112,7 +112,7 @@ fn copied_text_reaches_tmux() {
     let terminal = start(&project);
     terminal.send("say it\r");
     terminal.wait_for("words to copy");
-    terminal.wait_for(" out");
+    wait_for_end_of_turn(&terminal);
     terminal.send("\x14y");
     terminal.wait_for("Copied");
     let deadline = Instant::now() + Duration::from_mins(1);

@@ -244,7 +244,7 @@ fn hyperlinks_are_sent_to_capable_terminals() {
         assert!(!output.contains(";javascript") && !output.contains("\x07evil"), "{output:?}");
         if is_told {
             assert_eq!(output.rfind("\x1b]8;"), output.rfind("\x1b]8;;"), "none is left open");
-            terminal.wait_for(" out");
+            wait_for_end_of_turn(&terminal);
             // The text is copied.
             terminal.send("\x1b[19~y");
             terminal.wait_for("Copied");
@@ -297,7 +297,7 @@ fn copies_and_notifications_are_escaped() {
     let terminal = start(&project);
     terminal.send("talk\r");
     terminal.wait_for("A reply end");
-    terminal.wait_for(" out");
+    wait_for_end_of_turn(&terminal);
     terminal.send("\x1b[19~v\x1b[C\x1b[C\x1b[C\x1b[C\x1b[C\x1b[Cy");
     terminal.wait_for("Copied");
     terminal.wait_for_output("\x1b]52;c;QSByZXBseQ==\x07");

@@ -35,7 +35,7 @@ fn start_after_a_kill_restores_the_terminal() {
     });
     terminal.send("talk\r");
     terminal.wait_for("still here");
-    terminal.wait_for(" out");
+    wait_for_end_of_turn(&terminal);
     terminal.send("\x03\x03");
     terminal.wait_for("second 0");
     assert_usual(&terminal, "after a kill");

@@ -56,6 +56,7 @@ fn rewinding_restores_the_files_of_later_turns() {
     terminal.wait_for("made the first");
     terminal.send("make two\r");
     terminal.wait_for("made the second");
+    wait_for_end_of_turn(&terminal);
     assert!(project.path().join("second.txt").exists());
     terminal.send("/rewind 2 files\r");
     terminal.wait_until("the message to edit", |screen| screen.contents().contains("> make two"));

@@ -328,6 +328,7 @@ fn undo_works_only_between_turns() {
     assert_eq!(project.read("a.txt"), "x");
     server.release();
     terminal.wait_for("The end.");
+    wait_for_end_of_turn(&terminal);
     terminal.send("/undo\r");
     terminal.wait_for("1 file undone");
     assert!(!project.path().join("a.txt").exists());

@@ -93,7 +93,11 @@ fn leaving_while_the_model_works_asks_first() {
     assert!(!left(&mut stage));
     stage.keys("ctrl+t n").wait(400).keys("y");
     assert!(left(&mut stage));
-    stage.event(ended()).keys("ctrl+t n");
+    stage.keys("ctrl+t n").shows("The model is still working");
+    stage.event(ended());
+    assert!(left(&mut stage), "nothing is left to stop");
+    stage.app.reset();
+    stage.keys("ctrl+t n");
     assert!(left(&mut stage), "nothing is stopped, so nothing is asked");
 }
 
