@@ -148,6 +148,8 @@ pub struct App {
     body: Rect,
     /// Requests of the beginning that are not answered yet.
     unanswered: Vec<Request>,
+    /// Requests about a conversation that is not open yet.
+    held: Vec<Effect>,
     /// Events of the conversation since the last tick.
     events: usize,
     is_dirty: bool,
@@ -194,6 +196,7 @@ impl App {
             pictures: Vec::new(),
             body: Rect::ZERO,
             unanswered: vec![Request::History, Request::Draft, Request::Themes],
+            held: Vec::new(),
             events: 0,
             is_dirty: true,
             settings,
@@ -261,6 +264,7 @@ impl App {
         self.status.reset();
         self.asks.clear();
         self.layers.clear();
+        self.held.clear();
         self.is_connected = false;
         self.is_dirty = true;
     }
@@ -271,9 +275,8 @@ impl App {
         self.status.model = one_line(model);
         self.status.mode = mode;
         self.is_dirty = true;
-        let mut effects = self.flush_queue();
-        // Before, nobody could answer.
-        self.request_completions(&mut effects);
+        let mut effects = std::mem::take(&mut self.held);
+        effects.extend(self.flush_queue());
         effects
     }
 
@@ -323,6 +326,10 @@ impl App {
         let is_asking = self.layers.iter().any(|layer| layer.is_question());
         self.status.set_asking(is_asking, self.now);
         self.status.set_opening(!self.is_connected, self.now);
+        if !self.is_connected {
+            let is_early = |it: &mut Effect| matches!(it, Effect::Ask(request) if request.needs_conversation());
+            self.held.extend(effects.extract_if(.., is_early));
+        }
         effects
     }
 

@@ -110,6 +110,36 @@ pub enum Request {
     },
 }
 
+impl Request {
+    /// Returns true if only an open conversation can answer it.
+    pub(crate) fn needs_conversation(&self) -> bool {
+        match self {
+            Self::Commands
+            | Self::Files
+            | Self::Themes
+            | Self::SaveTheme { .. }
+            | Self::History
+            | Self::Remember(_)
+            | Self::Draft
+            | Self::SaveDraft(_)
+            | Self::Copy(_)
+            | Self::Reply { .. } => false,
+            Self::Command(_)
+            | Self::Arguments(_)
+            | Self::Models
+            | Self::ModelsOf(_)
+            | Self::Sessions
+            | Self::Messages
+            | Self::Preview(_)
+            | Self::Plugins
+            | Self::Switch { .. }
+            | Self::Permissions
+            | Self::Forget(_)
+            | Self::Facts => true,
+        }
+    }
+}
+
 /// The answer to a request.
 #[derive(Clone, Debug)]
 pub enum Answer {

@@ -81,6 +81,18 @@ fn message_before_connection_is_sent_on_connect() {
 }
 
 #[test]
+fn key_before_connection_acts_on_connect() {
+    let mut app = App::new(Settings::default(), Instant::now());
+    let key = Key::parse("f5").unwrap();
+    let is_command = |effect: &Effect| matches!(effect, Effect::Ask(Request::Command(line)) if line.starts_with("/effort"));
+    let effects = app.update(Message::Terminal(Input::Key(key), Instant::now()));
+    assert!(!effects.iter().any(is_command), "{effects:?}");
+    let effects = app.connect("m", Mode::Normal);
+    assert!(effects.iter().any(is_command), "{effects:?}");
+    assert!(app.connect("m", Mode::Normal).is_empty(), "once");
+}
+
+#[test]
 fn escape_stops_the_turn_and_ctrl_c_ends_in_steps() {
     let mut stage = Stage::new(60, 14);
     stage.event(prompt("go")).keys("esc");
