@@ -85,5 +85,11 @@ mod tests {
         assert!(conversations.history(&key("x"), later).is_none());
         assert!(conversations.history(&key("y"), later).is_some());
         assert!(conversations.history(&key("y"), later + LIFE).is_none());
+        let large =
+            Earlier::File { media_type: "image/png".into(), data: "A".repeat(MAX_BYTES - 2) };
+        conversations.keep(key("y"), Vec::new(), exchange("d"), later);
+        conversations.keep(key("x"), vec![large], exchange("f"), later);
+        assert!(conversations.history(&key("y"), later).is_none(), "too many bytes");
+        assert_eq!(conversations.history(&key("x"), later).unwrap().len(), 3);
     }
 }

@@ -51,7 +51,7 @@ pub(crate) fn choose_offered(assembly: &mut Assembly, name: &str) -> Result<(), 
         let (real, directory) = (path.canonicalize()?, cwd.canonicalize()?);
         real.starts_with(directory).then_some(path)
     } else {
-        named(assembly, name).ok()
+        named(assembly, name).ok().filter(|file| file.is_file())
     };
     // It says the same of every file elsewhere.
     let file = file.ok_or_else(|| {

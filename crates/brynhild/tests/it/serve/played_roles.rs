@@ -124,6 +124,7 @@ fn only_roles_of_the_project_or_the_user_are_played() {
     for (role, wanted) in [
         (outside.as_str(), "there is no agent"),
         ("absent", "there is no agent absent"),
+        ("/dev/zero", "there is no agent /dev/zero"),
         ("broken.yaml", "broken.yaml"),
     ] {
         let answer = opened(role);
