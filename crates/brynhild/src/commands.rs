@@ -51,8 +51,8 @@ use serde_json::{Value, json};
 use tokio::runtime::Builder;
 
 use crate::assemble::assembly::Assembly;
+use crate::assemble::assembly::workers;
 use crate::assemble::run_context::RunContext;
-use crate::assemble::workers;
 use crate::environment::{self, Terminal};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;

@@ -81,6 +81,14 @@ impl Environment {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
+    /// InitRunner's directory of data; none if the user has no home.
+    pub(crate) fn initrunner_home(&self) -> Option<PathBuf> {
+        let variable = |name| self.variable(name).map(Path::new);
+        let named = variable("INITRUNNER_HOME").map(Path::to_owned);
+        let data = || variable("XDG_DATA_HOME").map(|data| data.join("initrunner"));
+        named.or_else(data).or_else(|| Some(self.home.as_ref()?.join(".initrunner")))
+    }
+
     /// The name of the user's account, for names of directories.
     pub(crate) fn user(&self) -> String {
         let number = rustix::process::getuid().as_raw().to_string();

@@ -28,3 +28,10 @@ pub(crate) fn usage(error: &clap::Error) {
         error.print()
     };
 }
+
+/// Warns about problems with files.
+pub(crate) fn problems(problems: &[plugins::problem::Problem]) {
+    for problem in problems {
+        warning(&format!("{problem} ({})", problem.hint));
+    }
+}

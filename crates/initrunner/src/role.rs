@@ -16,6 +16,7 @@ mod shape;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -139,6 +140,13 @@ pub struct Finding {
     /// Where it stands, such as `guardrails.timeout_seconds`.
     pub path: String,
     pub message: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let separator = if self.path.is_empty() { "" } else { ": " };
+        write!(f, "{}{separator}{}", self.path, self.message)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

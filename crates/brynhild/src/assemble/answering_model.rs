@@ -1,5 +1,7 @@
 //! The provider and the model that answer.
 
+pub(crate) mod fallback_models;
+
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -13,9 +15,10 @@ use providers::listed;
 use providers::single::{self, Question};
 
 use crate::assemble::assembly::Assembly;
+use crate::assemble::chosen_role::ChosenRole;
 use crate::assemble::provider_choice::{Candidate, Choice};
 use crate::assemble::run_context::RunContext;
-use crate::assemble::{fallback_models, model_cache, model_names, provider_choice, report};
+use crate::assemble::{model_cache, model_names, provider_choice};
 use crate::exit::Problem;
 use crate::output;
 
@@ -191,7 +194,7 @@ fn learning(
     provider: Arc<dyn Provider>,
     known: &ModelFacts,
 ) -> Arc<dyn Provider> {
-    let of_role = run.role.as_ref().and_then(crate::assemble::role::ChosenRole::cost_limit);
+    let of_role = run.role.as_ref().and_then(ChosenRole::cost_limit);
     let is_limited = cost_limit(run, choice).or(of_role).is_some();
     let when = match (is_limited, run.global.show_cost) {
         _ if known.is_free || known.prices.is_some() => When::GoingOn,
@@ -246,6 +249,6 @@ pub(crate) fn profiles(assembly: &Assembly) -> Vec<ModelProfile> {
     let directories: Vec<PathBuf> = own.collect();
     let contributions = assembly.plugins().contributions();
     let (profiles, problems) = plugins::profiles::load(&directories, &contributions);
-    report(&problems);
+    output::problems(&problems);
     profiles
 }

@@ -1,5 +1,7 @@
 //! The parts of a run that are created on first use: plugins, the Python host, the sandbox.
 
+pub(crate) mod workers;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
@@ -20,13 +22,11 @@ use plugins::problem::Problem as Fault;
 use python_host::{Host, Missing};
 use tokio::sync::OnceCell;
 use trust::process_check::TrustedRoots;
-use tui::theme::Theme;
 
 use crate::assemble::run_context::RunContext;
-use crate::assemble::workers::{self, HostedPython, Workers};
-use crate::assemble::{secrets, themes};
 use crate::exit::Problem;
 use crate::output;
+use workers::{HostedPython, Workers};
 
 /// A run with its lazily created parts. Clones share the parts.
 #[derive(Clone)]
@@ -34,7 +34,7 @@ pub(crate) struct Assembly {
     run: RunContext,
     /// Services that outlive a reload.
     pub(crate) services: Arc<SharedServices>,
-    parts: Arc<PluginParts>,
+    pub(super) parts: Arc<PluginParts>,
 }
 
 impl Deref for Assembly {
@@ -85,13 +85,13 @@ impl SharedServices {
 }
 
 #[derive(Default)]
-struct PluginParts {
+pub(super) struct PluginParts {
     cache: PluginCache,
     /// The reason why plugins could not run processes.
     failure: Mutex<Option<Problem>>,
     python: OnceLock<HostedPython>,
     workers: OnceCell<Workers>,
-    secrets: OnceLock<Secrets>,
+    pub(super) secrets: OnceLock<Secrets>,
     /// Problems of plugins that wait for [`Assembly::release_problems`]; none if they are not held.
     held_problems: Mutex<Option<Vec<Fault>>>,
 }
@@ -113,10 +113,6 @@ impl Assembly {
 
     pub(crate) fn into_run(self) -> RunContext {
         self.run
-    }
-
-    pub(crate) fn secrets(&self) -> &Secrets {
-        self.parts.secrets.get_or_init(|| secrets::secrets(self))
     }
 
     pub(crate) async fn adopt(&self, host: Host) -> Result<(), Problem> {
@@ -224,15 +220,5 @@ impl Assembly {
 
     pub(crate) fn known_workers(&self) -> Option<&Workers> {
         self.parts.workers.get()
-    }
-
-    /// The theme, limited to the color depth of standard output.
-    pub(crate) fn theme(&self) -> Theme {
-        if !self.is_colored() || self.config().ui.theme.0 == "none" {
-            return Theme::unstyled();
-        }
-        let wanted = themes::theme(self, &self.config().ui.theme.0);
-        let found = wanted.or_else(|| themes::theme(self, "16-color"));
-        found.unwrap_or_else(Theme::unstyled).limited(self.depth())
     }
 }

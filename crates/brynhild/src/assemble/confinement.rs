@@ -8,30 +8,31 @@ use contract::sandbox::{Access, Confinement, Limits, Network, Profile, Sandbox};
 use trust::process_check::CheckedSandbox;
 
 use crate::assemble::assembly::Assembly;
-use crate::assemble::child_environment::{child_environment, host_environment};
 use crate::assemble::run_context::RunContext;
-use crate::assemble::{audit, permissions, skill_directories};
+use crate::assemble::{audit, permissions, skills};
 use crate::exit::Problem;
 use crate::output;
 
-/// The sandbox, or the unconfined one if the user's own settings ask for it.
-pub(crate) fn sandbox(assembly: &Assembly) -> Result<Arc<dyn Sandbox>, Problem> {
-    if let Some(made) = assembly.services.sandbox.get() {
-        return Ok(Arc::clone(made));
-    }
-    let settings = sandbox_settings(assembly)?;
-    let made = if assembly.is_unconfined() {
-        output::warning("tools run without a sandbox");
-        if let Some(config_dir) = &assembly.loaded.config_dir {
-            let (audit, project) = (audit::open(config_dir), assembly.root().ok());
-            audit.note_or_warn("unconfined", "tools ran without a sandbox", project);
+impl Assembly {
+    /// The sandbox, or the unconfined one if the user's own settings ask for it.
+    pub(crate) fn sandbox(&self) -> Result<Arc<dyn Sandbox>, Problem> {
+        if let Some(made) = self.services.sandbox.get() {
+            return Ok(Arc::clone(made));
         }
-        sandbox::unconfined(settings)
-    } else {
-        sandbox::strongest(settings)
-    };
-    let checked = CheckedSandbox { sandbox: made, roots: Arc::clone(assembly.trusted_roots()) };
-    Ok(Arc::clone(assembly.services.sandbox.get_or_init(|| Arc::new(checked))))
+        let settings = sandbox_settings(self)?;
+        let made = if self.is_unconfined() {
+            output::warning("tools run without a sandbox");
+            if let Some(config_dir) = &self.loaded.config_dir {
+                let (audit, project) = (audit::open(config_dir), self.root().ok());
+                audit.note_or_warn("unconfined", "tools ran without a sandbox", project);
+            }
+            sandbox::unconfined(settings)
+        } else {
+            sandbox::strongest(settings)
+        };
+        let checked = CheckedSandbox { sandbox: made, roots: Arc::clone(self.trusted_roots()) };
+        Ok(Arc::clone(self.services.sandbox.get_or_init(|| Arc::new(checked))))
+    }
 }
 
 pub(crate) fn sandbox_settings(assembly: &Assembly) -> Result<sandbox::Settings, Problem> {
@@ -46,22 +47,22 @@ pub(crate) fn sandbox_settings(assembly: &Assembly) -> Result<sandbox::Settings,
         hosts: permissions::host_rules(assembly)?.map(|rules| -> sandbox::HostRules {
             Arc::new(move |host: &str| rules.denying(host).map(str::to_owned))
         }),
-        host_env: host_environment(assembly),
+        host_env: assembly.host_environment(),
         tracker: Some(assembly.services.tracker(assembly.place())),
         signs_commits: git_settings(assembly, assembly.place()).is_some_and(|it| it.signs_commits),
     })
 }
 
 pub(crate) fn confinement(assembly: &Assembly, root: &Path) -> Result<Confinement, Problem> {
-    Ok(Confinement::new(sandbox(assembly)?, command_profile(assembly, root)))
+    Ok(Confinement::new(assembly.sandbox()?, command_profile(assembly, root)))
 }
 
 pub(crate) fn command_profile(assembly: &Assembly, root: &Path) -> Profile {
     let config = assembly.config();
     let has_network = config.sandbox.allow_network && assembly.mode() != Mode::ReadOnly;
     let network = if has_network { Network::Host } else { Network::None };
-    let mut read = [config.sandbox.read_paths.clone(), skill_directories(assembly)].concat();
-    let mut env = child_environment(assembly);
+    let mut read = [config.sandbox.read_paths.clone(), skills::directories(assembly)].concat();
+    let mut env = assembly.child_environment();
     if let Some(git) = git_settings(assembly, root) {
         read.push(git.directory);
         env.extend(git.env);

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use sessions::snapshots::SessionSnapshots;
 
-use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::permissions;
 use crate::exit::Problem;
@@ -16,7 +15,7 @@ pub(crate) fn fallback(
     assembly: &Assembly,
     undo: Option<Arc<SessionSnapshots>>,
 ) -> Result<Fallback, Problem> {
-    let sandbox = assemble::confinement::sandbox(assembly)?;
+    let sandbox = assembly.sandbox()?;
     let has_file_rules = permissions::file_rules(assembly)?.is_some();
     let is_undo_off = !assembly.config().undo.enabled;
     Ok(Arc::new(move || {

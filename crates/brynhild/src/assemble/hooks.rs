@@ -16,8 +16,9 @@ use plugins::problem::Problem as Fault;
 
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
+use crate::assemble::assembly::workers;
+use crate::assemble::model_names;
 use crate::assemble::run_context::RunContext;
-use crate::assemble::{model_names, workers};
 use crate::{assemble, output};
 pub(crate) use hook_agents::{HookAgentInputs, HookAgents};
 pub(crate) use models::Models;

@@ -31,10 +31,10 @@ use tools::tool_search::Deferral;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
-use crate::assemble::{permissions, plugin_env};
+use crate::assemble::{permissions, tool_size};
 use crate::exit::{Exit, Problem};
+use crate::output;
 use crate::signals::Signals;
-use crate::{assemble, output};
 use terminal::Terminal;
 
 const NAME: &str = "mcp";
@@ -64,7 +64,7 @@ pub(crate) fn with_servers(
         cache: assembly.cache_dir()?.join("cache/mcp"),
         pins: assembly.cache_dir()?.join(setup::user_files::MCP_PINS),
         credentials: credentials(assembly)?,
-        sandbox: assemble::confinement::sandbox(assembly)?,
+        sandbox: assembly.sandbox()?,
         launch: launch_settings(assembly)?,
         frontend,
         user: Arc::new(user),
@@ -299,7 +299,7 @@ pub(crate) fn listing(assembly: &Assembly) -> Result<Vec<Listed>, Problem> {
             tools,
             ..Listed::default()
         };
-        plugin_env::weighed(listed, &offered)
+        tool_size::weighed(listed, &offered)
     });
     Ok(listed.collect())
 }
@@ -324,7 +324,7 @@ pub(crate) fn is_used(assembly: &Assembly) -> bool {
 }
 
 fn launch_settings(assembly: &Assembly) -> Result<LaunchSettings, Problem> {
-    let mut env = crate::assemble::child_environment::child_environment(assembly);
+    let mut env = assembly.child_environment();
     // Code of the workspace must not be loaded through a search path.
     env.retain(|name, _| !matches!(name.as_str(), "PYTHONPATH" | "EDITOR" | "VISUAL"));
     env.insert(SERVED.to_owned(), "1".to_owned());

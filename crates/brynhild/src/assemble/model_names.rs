@@ -6,6 +6,7 @@ use setup::user_files::MODEL_ALIASES;
 
 use crate::assemble::assembly::Assembly;
 use crate::assemble::provider_choice::Choice;
+use crate::assemble::run_context::RunContext;
 use crate::output;
 
 /// Expands an alias and applies the registry's binding for the provider.
@@ -72,4 +73,12 @@ fn counts(assembly: &Assembly, (named, meant): (&str, &str), is_taken: bool) -> 
     let end = if counts { "" } else { "; that is ignored, and `brynhild trust` changes it" };
     assembly.warn_once(&format!("{what}{end}"));
     counts
+}
+
+/// The model that `models.yaml` in InitRunner's home has under a short name.
+pub(crate) fn of_roles(run: &RunContext, name: &str) -> Option<String> {
+    let path = run.environment.initrunner_home()?.join("models.yaml");
+    let file = config::file::read_value(&run.environment.cwd.join(path), None);
+    let file = file.map_err(|problem| output::warning(&problem)).ok()??;
+    file.get("aliases")?.get(name)?.as_str().map(str::to_owned)
 }

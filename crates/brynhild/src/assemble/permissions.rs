@@ -20,7 +20,6 @@ use policy::{Judge, RequireApproval, Settings, ToolSettings};
 use serde_json::{Value, json};
 
 use crate::assemble::assembly::Assembly;
-use crate::assemble::plugin_env;
 use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 use crate::{assemble, output};
@@ -66,14 +65,14 @@ pub(crate) fn policy(assembly: &Assembly, root: &Path) -> Result<Arc<dyn Approva
 }
 
 fn file_rules_enforced(assembly: &Assembly) -> bool {
-    assemble::confinement::sandbox(assembly).is_ok_and(|sandbox| sandbox.enforces().file_rules)
+    assembly.sandbox().is_ok_and(|sandbox| sandbox.enforces().file_rules)
 }
 
 /// Paths outside the workspace that may be read: opened by the user, long output, skills.
 pub(crate) fn readable(assembly: &Assembly) -> Vec<PathBuf> {
     let mut paths = assembly.config().sandbox.read_paths.clone();
     paths.push(assembly.spill_dir());
-    paths.extend(assemble::skill_directories(assembly));
+    paths.extend(assemble::skills::directories(assembly));
     paths
 }
 
@@ -124,7 +123,7 @@ fn rule(
         tools: TOOLS,
         words: &WORDS,
         unmasked: tui::masks::unmasked,
-        is_open: &|| assembly.role.is_some() || !plugin_env::named(assembly).is_empty(),
+        is_open: &|| assembly.role.is_some() || !assembly.named_plugins().is_empty(),
     };
     let entries = meant(&known, (list, entry), &place, &|text| assembly.warn_once(text));
     let parsed =

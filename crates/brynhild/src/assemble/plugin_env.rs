@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use args::OutputFormat;
 use contract::policy::Mode;
-use contract::tool::Tool;
 use initrunner::role;
 use plugins::chibi::{Agent, Agents, Console};
 use plugins::dialects::{self, Named};
@@ -14,20 +13,20 @@ use plugins::directories::Directories;
 use plugins::discovery::Trust;
 use plugins::env::{PluginEntry, PluginEnv, Program, Runtime, UserSettings};
 use plugins::hooks::Pretended;
-use plugins::open_plugins::{Listed, OpenPlugins};
+use plugins::open_plugins::OpenPlugins;
 use plugins::plugin::{Place, Plugin};
 use plugins::problem::Problem as Fault;
 use serde_json::{Map, Value};
-use tools::tool_search;
 use tui::console::Pause;
 
+use crate::assemble::agent_list::{AgentList, Kind};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
-use crate::assemble::subagents::{AgentList, Kind, PLAIN};
-use crate::assemble::{confinement, hooks, mcp, plugin_trust};
+use crate::assemble::{hooks, mcp, plugin_trust};
 use crate::exit::Problem;
 use crate::output;
 use crate::output::status_line::StatusLinePause;
+use subagents::PLAIN;
 
 impl Assembly {
     pub(crate) fn plugin_env(&self) -> PluginEnv<'_> {
@@ -57,6 +56,15 @@ impl Assembly {
         }
     }
 
+    /// All plugins and servers that can be switched on and off. Runs nothing.
+    pub(crate) fn named_plugins(&self) -> Vec<Named> {
+        let mut named = dialects::named(&self.plugin_env());
+        if !self.global.safe {
+            named.extend(mcp::named(self));
+        }
+        named
+    }
+
     /// Fails if the program had no means to run processes when plugins asked for them.
     pub(crate) fn check_runtime(&self) -> Result<(), Problem> {
         self.plugin_failure().take().map_or(Ok(()), Err)
@@ -66,7 +74,7 @@ impl Assembly {
         let is_resumed = self.global.resume.is_some() || self.global.continue_last;
         let notice = Arc::new(|text: String| output::warning(&text));
         Ok(Runtime {
-            hooks: hooks::host(self, self.place(), confinement::sandbox(self)?, notice),
+            hooks: hooks::host(self, self.place(), self.sandbox()?, notice),
             python: self.python()?.python.clone(),
             cache_dir: self.cache_dir()?,
             state_dir: self.state_dir()?,
@@ -178,15 +186,6 @@ fn console(run: &RunContext) -> Option<Console> {
     run.has_reader().then(|| Arc::new(open) as Console)
 }
 
-/// All plugins and servers that can be switched on and off. Runs nothing.
-pub(crate) fn named(assembly: &Assembly) -> Vec<Named> {
-    let mut named = dialects::named(&assembly.plugin_env());
-    if !assembly.global.safe {
-        named.extend(mcp::named(assembly));
-    }
-    named
-}
-
 /// Loads the plugins of other systems. Runs those that no cache describes.
 pub(crate) async fn open(assembly: &Assembly) -> Result<Vec<Arc<dyn OpenPlugins>>, Problem> {
     let opened = dialects::open(&assembly.plugin_env()).await;
@@ -201,15 +200,6 @@ pub(crate) async fn rehearsed(
 ) -> Result<Option<Vec<Value>>, Problem> {
     let tried = dialects::claude::rehearsed(&assembly.plugin_env(), what).await;
     assembly.check_runtime().map(|()| tried)
-}
-
-/// Adds the size of a plugin's tools: those whose source it is, or that it lists.
-pub(crate) fn weighed(mut listed: Listed, tools: &[Arc<dyn Tool>]) -> Listed {
-    let specs = tools.iter().map(|tool| tool.spec());
-    let own = specs.filter(|it| it.source == listed.name || listed.tools.contains(&it.name));
-    let tokens: usize = own.map(|spec| tool_search::tokens(&spec)).sum();
-    listed.tool_tokens = (tokens > 0).then_some(tokens);
-    listed
 }
 
 /// Tells of every active plugin that asks for grants on which the configuration is silent.

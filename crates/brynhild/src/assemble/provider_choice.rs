@@ -15,8 +15,8 @@ use providers::key::KeySettings;
 use python_host::{Described, Missing, ProviderDescription};
 
 use crate::assemble::assembly::Assembly;
+use crate::assemble::assembly::workers::{self, Workers};
 use crate::assemble::run_context::RunContext;
-use crate::assemble::workers::{self, Workers};
 use crate::assemble::{raw_request_log, session_choice};
 use crate::exit::Problem;
 use crate::output;

@@ -16,6 +16,7 @@ mod servers;
 mod skills;
 mod spawn;
 pub(crate) mod stores;
+mod subagent;
 mod tools;
 
 use std::collections::BTreeMap;
@@ -24,7 +25,6 @@ use std::sync::Arc;
 
 use ::mcp::Servers;
 use agent::settings::CompactionSettings;
-use args::RunArgs;
 use contract::hook::Hook;
 use contract::tool::Tool;
 use initrunner::auto_skill::{self, ActivateSkill};
@@ -43,9 +43,9 @@ use plugins::guard::{Allowance, Guard, RoleGuards};
 use serde_json::Value;
 use server::RoleServerSettings;
 
-use crate::assemble;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
+use crate::assemble::chosen_role::ChosenRole;
 use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 use crate::output;
@@ -54,21 +54,6 @@ use content::ContentGuard;
 use python::{Depth, Loaded};
 use reach::came_with_project;
 use tools::Brought;
-
-/// A role that was read and whose variables have values.
-#[derive(Clone)]
-pub(crate) struct ChosenRole {
-    pub(crate) role: Role,
-    prompt: String,
-    skills: Vec<RoleSkill>,
-    output: Option<Value>,
-    given: BTreeMap<String, String>,
-    added: Vec<String>,
-    /// The reason of its run in the record of runs; none if the user started it.
-    pub(crate) trigger_type: Option<&'static str>,
-    /// True if the log of a new session is to name it.
-    is_recorded: bool,
-}
 
 pub(crate) struct OpenRole {
     pub(crate) tools: Vec<Arc<dyn Tool>>,
@@ -165,7 +150,7 @@ pub(crate) fn named(run: &RunContext, name: &str) -> Result<PathBuf, Problem> {
 
 fn sound(assembly: &Assembly, path: &Path) -> Result<(Role, Vec<Finding>), Problem> {
     let (file, reading) = examine(assembly, path)?;
-    let errors: Vec<String> = reading.errors().map(words).collect();
+    let errors: Vec<String> = reading.errors().map(ToString::to_string).collect();
     if let Some(role) = reading.role.filter(|_| errors.is_empty()) {
         return Ok((role, reading.findings));
     }
@@ -186,7 +171,7 @@ pub(crate) fn choose(
     let (role, findings) = sound(assembly, path)?;
     reach::required(assembly, &role)?;
     for finding in &findings {
-        output::warning(&format!("{}: {}", role.file.display(), words(finding)));
+        output::warning(&format!("{}: {}", role.file.display(), finding));
     }
     choose_with(assembly, role, given)
 }
@@ -266,47 +251,6 @@ pub(crate) async fn again(
 }
 
 impl ChosenRole {
-    fn add(&mut self, modules: Vec<String>) {
-        let entry = |module: &String| ToolEntry {
-            kind: String::from("custom"),
-            fields: serde_json::Map::from_iter([
-                (String::from("type"), "custom".into()),
-                (String::from("module"), module.as_str().into()),
-            ]),
-        };
-        self.role.tools.extend(modules.iter().map(entry));
-        self.added = modules;
-    }
-
-    pub(crate) fn name(&self) -> &str {
-        &self.role.name
-    }
-
-    pub(crate) const AUTONOMOUS: &str = "autonomous";
-
-    pub(crate) fn set_autonomous(&mut self, is_autonomous: bool) {
-        self.role.is_autonomous = is_autonomous;
-        self.trigger_type = is_autonomous.then_some(Self::AUTONOMOUS);
-    }
-
-    /// Has it run as the flags of `run` say, whose limits replace its own.
-    pub(crate) fn set_run(&mut self, args: &RunArgs) {
-        self.set_autonomous(args.autonomous);
-        let limits = &mut self.role.guardrails;
-        limits.iterations = args.max_iterations.unwrap_or(limits.iterations);
-        let tokens =
-            if args.autonomous { &mut limits.autonomous_tokens } else { &mut limits.run_tokens };
-        *tokens = args.token_budget.or(*tokens);
-    }
-
-    pub(crate) fn has_schema(&self) -> bool {
-        self.output.is_some()
-    }
-
-    pub(crate) fn cost_limit(&self) -> Option<f64> {
-        self.role.guardrails.cost
-    }
-
     fn allowance(&self) -> Arc<Allowance> {
         Arc::new(Allowance::new(self.role.guardrails.tool_calls))
     }
@@ -321,13 +265,6 @@ impl ChosenRole {
         let own = [role.file.clone()].into_iter().chain(schema);
         own.chain(python.files().map(PathBuf::from)).collect()
     }
-}
-
-pub(crate) fn words(finding: &Finding) -> String {
-    if finding.path.is_empty() {
-        return finding.message.clone();
-    }
-    format!("{}: {}", finding.path, finding.message)
 }
 
 /// Adds to the findings what only the Python of a role's tools can say: runs it, confined, where
@@ -385,12 +322,12 @@ async fn python(assembly: &Assembly, chosen: &ChosenRole, depth: Depth) -> Resul
     let (errors, warnings): (Vec<Finding>, Vec<Finding>) =
         findings.partition(|finding| finding.severity == Severity::Error);
     for finding in &warnings {
-        output::warning(&format!("{file}: {}", words(finding)));
+        output::warning(&format!("{file}: {}", finding));
     }
     if errors.is_empty() {
         return Ok(loaded);
     }
-    let errors: Vec<String> = errors.iter().map(words).collect();
+    let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
     let text = format!("{file}: {}", errors.join("; "));
     Err(Problem::misuse(text).hint("`brynhild validate` shows all problems"))
 }
@@ -458,7 +395,7 @@ async fn opened(
     let entries = entries(role, &chosen.skills);
     for (index, &entry) in entries.iter().enumerate() {
         let guard = tools::guard(assembly, entry).within(allowance);
-        let guard = if assemble::auto_approves(assembly) { guard.approved() } else { guard };
+        let guard = if assembly.auto_approves() { guard.approved() } else { guard };
         let brought = match entry.kind.as_str() {
             "mcp" if depth == Depth::Look => Brought::default(),
             _ => {

@@ -1,5 +1,5 @@
 //! Flags, environment, configuration and project of one run, and the directories that follow from
-//! them. Nothing here is created lazily; see [`crate::assemble::assembly`].
+//! them. Nothing here is created lazily.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -22,8 +22,8 @@ use setup::key_store::KeyStore;
 use trust::project::ProjectTrust;
 use tui::theme::Depth;
 
+use crate::assemble::chosen_role::ChosenRole;
 use crate::assemble::configuration::{self, sources};
-use crate::assemble::role::ChosenRole;
 use crate::assemble::trust_store;
 use crate::environment::Environment;
 use crate::exit::{Exit, Outcome, Problem};
@@ -362,6 +362,11 @@ impl RunContext {
             return self.loaded.max_mode.unwrap_or(Mode::Yolo);
         }
         config.behavior.mode
+    }
+
+    /// Returns true if questions are answered with yes (`--yes` or yolo mode).
+    pub(crate) fn auto_approves(&self) -> bool {
+        self.global.yes || self.mode() == Mode::Yolo
     }
 
     /// Returns true if the user's own file or flag turns the sandbox off. A variable or a project

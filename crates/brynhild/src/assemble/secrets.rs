@@ -8,7 +8,13 @@ use providers::key;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp;
 
-pub(crate) fn secrets(assembly: &Assembly) -> Secrets {
+impl Assembly {
+    pub(crate) fn secrets(&self) -> &Secrets {
+        self.parts.secrets.get_or_init(|| secrets(self))
+    }
+}
+
+fn secrets(assembly: &Assembly) -> Secrets {
     let own = assembly.environment.variables.iter();
     let own = own.filter(|(name, _)| redact::is_secret(name)).map(|(_, value)| value.clone());
     let files = assembly.loaded.env_file_variables.iter();

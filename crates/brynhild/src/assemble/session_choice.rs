@@ -14,8 +14,7 @@ use sessions::store::{Cut, Opened, Store};
 use sessions::unsaved::Unsaved;
 use sessions::{earlier, reader};
 
-use crate::assemble::role::ChosenRole;
-use crate::assemble::role::record::RoleRecord;
+use crate::assemble::chosen_role::{ChosenRole, RoleRecord};
 use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
 use crate::output;

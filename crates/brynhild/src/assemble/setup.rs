@@ -33,11 +33,13 @@ use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::fallback::fallback;
 use crate::assemble::hooks::{self, HookAgentInputs, HookAgents, HookInputs};
+use crate::assemble::knowledge::Knowledge;
 use crate::assemble::role::{self, OpenRole, persona};
 use crate::assemble::run_context::RunContext;
 use crate::assemble::session_choice::{ChosenSession, SessionStorage};
 use crate::assemble::{
-    self, Knowledge, audit, mcp, permissions, plugin_env, skill_grants, subagents, undo,
+    answering_model, audit, builtin_tools, confinement, effort, knowledge, mcp, permissions,
+    plugin_env, settings, skill_grants, skills, subagents, undo,
 };
 use crate::exit::Problem;
 use crate::output;
@@ -161,13 +163,13 @@ impl SetupInputs {
 
     fn knowledge(&self, assembly: &Assembly) -> Knowledge {
         let is_asked = self.audience == Audience::Model && self.role.present().is_none();
-        let rules = is_asked.then(|| assemble::rules(assembly, &self.root));
+        let rules = is_asked.then(|| knowledge::rules(assembly, &self.root));
         let rules = rules.map(|found| plugins::rules::prompt_block(&found.rules));
         let servers = self.mcp.present().filter(|_| is_asked && self.offers_tools);
         let told = servers.map(|mcp| mcp.instructions()).unwrap_or_default();
         let blocks = rules.into_iter().chain([told]).filter(|block| !block.is_empty());
         let rules = blocks.collect::<Vec<_>>().join("\n\n");
-        let skills = assemble::skills(assembly, &self.root);
+        let skills = skills::find(assembly, &self.root);
         Knowledge { rules, skills, facts: self.facts.clone() }
     }
 }
@@ -208,7 +210,7 @@ impl Setup {
     /// Lifts the round limit of an interactive session, unless one is configured.
     pub(crate) fn lift_round_limit(&mut self, run: &RunContext) {
         let is_set = run.is_configured(&["behavior", "max_tool_rounds"]);
-        if self.settings.rounds.name == assemble::ROUNDS_KEY && !is_set {
+        if self.settings.rounds.name == settings::ROUNDS_KEY && !is_set {
             self.settings.rounds.most = u32::MAX;
         }
     }
@@ -230,7 +232,7 @@ impl Setup {
     pub(crate) async fn for_others(assembly: &Assembly, root: &Path) -> Result<Self, Problem> {
         let answering = match assembly.role {
             Some(_) => None,
-            None => assemble::answering_model::answering(assembly).await.ok().map(Arc::new),
+            None => answering_model::answering(assembly).await.ok().map(Arc::new),
         };
         Self::made(assembly, root, answering.as_ref(), (Audience::Others, true), None).await
     }
@@ -242,7 +244,7 @@ impl Setup {
         (audience, offers_tools): (Audience, bool),
         tool: Option<&str>,
     ) -> Result<Self, Problem> {
-        let profile = || assemble::confinement::command_profile(assembly, root);
+        let profile = || confinement::command_profile(assembly, root);
         let profile = (!assembly.is_unconfined()).then(profile);
         let inputs = SetupInputs {
             root: root.to_owned(),
@@ -271,8 +273,9 @@ impl Setup {
         let tools_and_hooks = ToolsAndHooks::new(assembly, &inputs).await?;
         plugin_env::tell_requested_access(assembly);
         let system = tools_and_hooks.system.clone();
-        let mut settings = assemble::settings(assembly, root, answering.map(AsRef::as_ref), system);
-        if let Some(level) = answering.and_then(|it| assemble::effort::chosen_for(assembly, it)) {
+        let mut settings =
+            settings::conversation_settings(assembly, root, answering.map(AsRef::as_ref), system);
+        if let Some(level) = answering.and_then(|it| effort::chosen_for(assembly, it)) {
             settings.request.reasoning_level = level;
         }
         if let Some(role) = &role {
@@ -339,7 +342,7 @@ impl Setup {
             registry: Arc::new(self.registry),
             hooks: self.hooks,
             policy: self.inputs.judge(),
-            confinement: assemble::confinement::confinement(assembly, root)?,
+            confinement: confinement::confinement(assembly, root)?,
             log: audit::watched(assembly, root, log),
             keys: answering.map(AnsweringModel::keys).unwrap_or_default(),
             fallback: Some(fallback(assembly, snapshots.clone())?),
@@ -371,7 +374,7 @@ impl ToolsAndHooks {
     async fn new(assembly: &Assembly, inputs: &SetupInputs) -> Result<Self, Problem> {
         let root = &inputs.root;
         let workers = assembly.workers(Missing::Install).await?;
-        let sandbox = assemble::confinement::sandbox(assembly)?;
+        let sandbox = assembly.sandbox()?;
         let knowledge = Arc::new(inputs.knowledge(assembly));
         let skills = &knowledge.skills;
         let grants = skill_grants::grants(assembly, skills, inputs.judge());
@@ -382,7 +385,7 @@ impl ToolsAndHooks {
         } else if inputs.offers_tools {
             let activation =
                 (inputs.audience != Audience::Others).then(|| grants.activation(SESSION));
-            tools = assemble::tools(assembly, root, skills.clone(), activation);
+            tools = builtin_tools::enabled(assembly, root, skills.clone(), activation);
             if inputs.answering.is_some() || inputs.audience == Audience::Person {
                 let answering = inputs.answering.as_ref();
                 tools.extend(subagents::tool(assembly, root, answering, &knowledge));
@@ -411,7 +414,7 @@ impl ToolsAndHooks {
             // The order must not depend on which server answers first, for the cache of the provider.
             tools.sort_by(|one, other| one.spec().name.cmp(&other.spec().name));
         }
-        let registry = assemble::registry(tools, is_hidden);
+        let registry = builtin_tools::registry(tools, is_hidden);
         let needs = HookInputs {
             root,
             sandbox,
@@ -429,7 +432,8 @@ impl ToolsAndHooks {
         load_hook_agents(assembly, inputs, &registry, &asked)?;
         let asks = inputs.answering.as_deref().filter(|_| inputs.audience == Audience::Model);
         let system = asks.map(|answering| {
-            let usual = || assemble::system((assembly, root), answering, &registry, &knowledge);
+            let usual =
+                || settings::system_prompt((assembly, root), answering, &registry, &knowledge);
             let global = &assembly.global;
             let system = global.system_prompt.clone().or(own_words).unwrap_or_else(usual);
             match &global.append_system_prompt {
@@ -479,11 +483,11 @@ pub(crate) async fn known_tools(
     };
     if let Some(role) = role {
         role.shutdown().await;
-        return Ok(assemble::registry(role.tools.clone(), None));
+        return Ok(builtin_tools::registry(role.tools.clone(), None));
     }
     let place = assembly.place();
-    let skills = assemble::skills(assembly, place);
-    let mut tools = assemble::tools(assembly, place, skills.clone(), None);
+    let skills = skills::find(assembly, place);
+    let mut tools = builtin_tools::enabled(assembly, place, skills.clone(), None);
     let knowledge = Arc::new(Knowledge { skills, ..Knowledge::default() });
     tools.extend(subagents::tool(assembly, place, None, &knowledge));
     if !assembly.global.safe {
@@ -493,7 +497,7 @@ pub(crate) async fn known_tools(
     if mcp::is_used(assembly) {
         tools.extend(mcp::open(assembly)?.tools_with_content());
     }
-    Ok(assemble::registry(tools, None))
+    Ok(builtin_tools::registry(tools, None))
 }
 
 /// The MCP servers, if any are configured. If `tool` is given, nothing else is called.

@@ -1,7 +1,6 @@
 //! Agents that the model delegates to: their files and their starting state. Each runs in a nested
 //! conversation (`agent::nested`) with the same rules, hooks, questions and sandbox.
 
-mod agent_list;
 mod subagent_run;
 
 use std::path::Path;
@@ -10,13 +9,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use contract::tool::{Tool, ToolError, ToolOutput};
 use subagents::{DelegatedWork, NAME, Task};
-pub(crate) use subagents::{FAMILIAR, PLAIN};
 
+use crate::assemble::agent_list::AgentList;
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::{Knowledge, report};
-pub(crate) use agent_list::{Agent, AgentList, Kind, path};
-pub(crate) use subagent_run::{Persona, Workplace, tighten};
+use crate::assemble::knowledge::Knowledge;
+use crate::output;
+pub(crate) use subagent_run::{Persona, Workplace, take_over, tighten};
 
 pub(crate) fn tool(
     assembly: &Assembly,
@@ -30,7 +29,7 @@ pub(crate) fn tool(
         return None;
     }
     let list = AgentList::find(assembly);
-    report(&list.problems);
+    output::problems(&list.problems);
     let workplace = Workplace::new(assembly, root, (answering, Arc::clone(knowledge)), &list);
     let agents = list.agents.clone();
     Some(Arc::new(Task::new(agents, Box::new(ListedWork { list, workplace }))))

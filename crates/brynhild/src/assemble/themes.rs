@@ -4,6 +4,18 @@ use ::tui::theme::{Theme, own_theme, themes_in};
 
 use crate::assemble::assembly::Assembly;
 
+impl Assembly {
+    /// The theme, limited to the color depth of standard output.
+    pub(crate) fn theme(&self) -> Theme {
+        if !self.is_colored() || self.config().ui.theme.0 == "none" {
+            return Theme::unstyled();
+        }
+        let wanted = theme(self, &self.config().ui.theme.0);
+        let found = wanted.or_else(|| theme(self, "16-color"));
+        found.unwrap_or_else(Theme::unstyled).limited(self.depth())
+    }
+}
+
 pub(crate) fn theme(assembly: &Assembly, name: &str) -> Option<Theme> {
     let named = |theme: &Theme| theme.name == name;
     let built_in = || Theme::built_in().into_iter().find(named);

@@ -2,17 +2,18 @@
 
 use std::path::Path;
 
+use audit::decisions::Audit;
 use trust::program::Program;
 use trust::store::Store;
 
-use crate::assemble::audit;
+use crate::output;
 
 static PROGRAM: Program = Program {
     without_hidden: |text| plugins::hidden::strip(text).text,
     unpinned_package: |entry| Some(mcp::config::unpinned_package(entry)?.describe()),
     diff: |before, after| tools::diff::between(before, after, 2, None),
     note: |config_dir, decision, hash, root| {
-        audit::open(config_dir).note(decision, hash, Some(root))
+        Audit::new(config_dir, output::warning).note(decision, hash, Some(root))
     },
 };
 

@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use super::{autonomous, role};
 use crate::assemble::assembly::Assembly;
-use crate::assemble::role::{ChosenRole, OpenRole, stores};
+use crate::assemble::chosen_role::ChosenRole;
+use crate::assemble::role::{OpenRole, stores};
 use crate::assemble::run_context::RunContext;
 use crate::exit::{Outcome, Problem};
 use crate::output;

@@ -34,7 +34,7 @@ pub(super) fn choose(assembly: &mut Assembly, path: &Path, args: &RunArgs) -> Re
         Document::Composed(reading) => *reading,
     };
     for finding in reading.findings.iter().filter(|it| it.severity != Severity::Error) {
-        let text = format!("{}: {}", reading.file.display(), role::words(finding));
+        let text = format!("{}: {}", reading.file.display(), finding);
         output::warning(&text);
     }
     let mut composed = sound(reading)?;
@@ -78,7 +78,8 @@ pub(super) fn choose(assembly: &mut Assembly, path: &Path, args: &RunArgs) -> Re
 
 fn sound(reading: ComposedReading) -> Result<Composed, Problem> {
     let is_error = |it: &&Finding| it.severity == Severity::Error;
-    let errors: Vec<String> = reading.findings.iter().filter(is_error).map(role::words).collect();
+    let errors: Vec<String> =
+        reading.findings.iter().filter(is_error).map(ToString::to_string).collect();
     reading.composed.filter(|_| errors.is_empty()).ok_or_else(|| {
         let text = format!("{}: {}", reading.file.display(), errors.join("; "));
         Problem::misuse(text).hint("`brynhild validate` shows all problems")

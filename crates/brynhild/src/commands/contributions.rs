@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use super::plugin::in_plugins;
 use super::{print_problems, shortened, text};
 use crate::assemble;
+use crate::assemble::agent_list::{self, Agent, AgentList, Kind};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp;
 use crate::assemble::run_context::RunContext;
-use crate::assemble::subagents::{self, Agent, AgentList, Kind};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::slash::{self, Offer};
 use crate::output::{self, table};
@@ -46,7 +46,7 @@ fn skill_data(skill: &Skill) -> Value {
 
 fn list_skills(assembly: &Assembly) -> Outcome {
     let root = assembly.place();
-    let skills = assemble::skills(assembly, root);
+    let skills = assemble::skills::find(assembly, root);
     let rows: Vec<Value> = skills.iter().map(skill_data).collect();
     let root = root.display().to_string();
     let data = json!({"project_root": root, "skill_count": rows.len(), "skills": rows});
@@ -57,7 +57,7 @@ fn list_skills(assembly: &Assembly) -> Outcome {
 }
 
 fn show_skill(assembly: &Assembly, name: &str, with_body: bool) -> Outcome {
-    let skills = assemble::skills(assembly, assembly.place());
+    let skills = assemble::skills::find(assembly, assembly.place());
     let skill = skills.iter().find(|skill| skill.name == name.to_lowercase());
     let skill = skill.ok_or_else(|| {
         Problem::failed(format!("Skill not found: {name}"))
@@ -156,7 +156,7 @@ async fn render(assembly: &Assembly, name: &str, words: &str) -> Outcome {
 }
 
 pub(crate) fn rules(assembly: &Assembly, command: &RulesCommand) -> Outcome {
-    let rules = assemble::rules(assembly, assembly.place()).rules;
+    let rules = assemble::knowledge::rules(assembly, assembly.place()).rules;
     let row = |rule: &plugins::rules::RuleFile| {
         let path = rule.path.display().to_string();
         json!({"path": path, "text": rule.text, "truncated": rule.truncated})
@@ -214,7 +214,7 @@ pub(crate) fn profile(assembly: &Assembly, command: &ProfileCommand) -> Outcome 
 
 pub(crate) fn agents(assembly: &Assembly) -> Outcome {
     let list = AgentList::find(assembly);
-    assemble::report(&list.problems);
+    output::problems(&list.problems);
     let row = |agent: &Agent| {
         let about = agent.description.split_whitespace().collect::<Vec<_>>().join(" ");
         let mut about = shortened(&about, 80);
@@ -234,7 +234,7 @@ fn agent_data(agent: &Agent) -> Value {
         "name": agent.name,
         "description": agent.description,
         "source": agent.source,
-        "path": subagents::path(agent).map(|path| path.display().to_string()),
+        "path": agent_list::path(agent).map(|path| path.display().to_string()),
     });
     if let Kind::File(file) = &agent.kind {
         object["tools"] = json!(file.tools);

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use super::plugin::host::KitHost;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::{mcp, plugin_env};
+use crate::assemble::mcp;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::plugin_switch::not_found;
 use crate::output;
 
 pub(super) fn plugin(assembly: &Assembly, args: &GrantArgs) -> Outcome {
     let name = &args.name;
-    let is_known = plugin_env::named(assembly).iter().any(|it| it.name == *name);
+    let is_known = assembly.named_plugins().iter().any(|it| it.name == *name);
     let manifest = assembly.plugins().get(name).map(|plugin| &plugin.manifest.sandbox);
     let change = match of_flags(args) {
         None if !is_known => return Err(not_found(assembly, name)),

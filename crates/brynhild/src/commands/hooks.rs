@@ -53,7 +53,7 @@ fn unknown_event(run: &RunContext, event: &str) -> Outcome {
 fn load(assembly: &Assembly, answering: Option<&AnsweringModel>) -> Result<Loaded, Problem> {
     let needs = HookInputs {
         root: assembly.place(),
-        sandbox: assemble::confinement::sandbox(assembly)?,
+        sandbox: assembly.sandbox()?,
         answering,
         ledger: Arc::new(Ledger::default()),
         notice: Arc::new(|text| output::warning(&text)),

@@ -24,12 +24,12 @@ use serde_json::{Map, Value, json};
 use tools::tool_search;
 
 use super::{grant, print_problems, role, shortened, text};
-use crate::assemble;
 use crate::assemble::assembly::Assembly;
+use crate::assemble::assembly::workers;
 use crate::assemble::mcp;
 use crate::assemble::plugin_env;
 use crate::assemble::run_context::RunContext;
-use crate::assemble::workers;
+use crate::assemble::tool_size;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::plugin_switch::{Switch, not_found, switch};
 use crate::output;
@@ -92,7 +92,7 @@ async fn foreign(assembly: &Assembly) -> Result<Vec<Listed>, Problem> {
     let mut listed: Vec<Listed> = Vec::new();
     for dialect in &dialects {
         let tools = dialect.tools();
-        listed.extend(dialect.listing().into_iter().map(|it| plugin_env::weighed(it, &tools)));
+        listed.extend(dialect.listing().into_iter().map(|it| tool_size::weighed(it, &tools)));
     }
     futures::future::join_all(dialects.iter().map(|dialect| dialect.shutdown())).await;
     listed.extend(plugins::dialects::unopened(&assembly.plugin_env()));
@@ -307,7 +307,7 @@ async fn validate(assembly: &Assembly, path: &Path) -> Outcome {
     });
     if !assembly.wants_json() {
         print_problems(&errors);
-        assemble::report(&warnings);
+        output::problems(&warnings);
     }
     let words = manifest
         .filter(|_| errors.is_empty())

@@ -253,7 +253,7 @@ pub(crate) async fn ingest(assembly: &Assembly, path: &Path, force: bool) -> Out
 /// Prints findings in words, unless the result is JSON and has them.
 pub(super) fn print_findings(run: &RunContext, file: &Path, findings: &[Finding]) {
     for finding in findings.iter().filter(|_| !run.wants_json()) {
-        let words = format!("{}: {}", file.display(), role::words(finding));
+        let words = format!("{}: {}", file.display(), finding);
         match finding.severity {
             Severity::Error | Severity::Loss => output::error(&words),
             Severity::Warning => output::warning(&words),

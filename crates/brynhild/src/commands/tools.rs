@@ -17,7 +17,6 @@ use sessions::tool_statistics::{Metrics, ToolStatistics};
 use sessions::unsaved::Unsaved;
 
 use super::{json_input, shortened};
-use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::setup::{self, Opening, Setup, ToolListing};
@@ -56,7 +55,7 @@ async fn list(assembly: &Assembly, whole: bool) -> Outcome {
         let first = spec.description.lines().next().unwrap_or_default();
         let description = if whole { spec.description.clone() } else { shortened(first, 70) };
         let is_free = spec.source == BUILTIN && assembly.mode() == Mode::Normal;
-        let mut asks = spec.requires_permission && !is_free && !assemble::auto_approves(assembly);
+        let mut asks = spec.requires_permission && !is_free && !assembly.auto_approves();
         if let Some(tool) = registry.get(&spec.name).filter(|_| !asks && !assembly.wants_json()) {
             asks = tool.caution(&call(&spec.name, json!({}))).await.is_some();
         }

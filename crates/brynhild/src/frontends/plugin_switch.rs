@@ -10,7 +10,6 @@ use serde_json::json;
 
 use crate::assemble::assembly::Assembly;
 use crate::assemble::audit;
-use crate::assemble::plugin_env;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 
@@ -23,7 +22,7 @@ pub(crate) enum Switch {
 pub(crate) fn switch(assembly: &Assembly, name: &str, to: Switch) -> Outcome {
     let (system, plain) = state::split(name);
     let is_meant = |it: &Named| it.name == plain && system.is_none_or(|system| system == it.system);
-    let meant: Vec<Named> = plugin_env::named(assembly).into_iter().filter(is_meant).collect();
+    let meant: Vec<Named> = assembly.named_plugins().into_iter().filter(is_meant).collect();
     if meant.is_empty() {
         return Err(not_found(assembly, name));
     }
@@ -116,7 +115,7 @@ pub(crate) fn not_found(assembly: &Assembly, name: &str) -> Problem {
     } else {
         format!("Plugin '{name}' not found")
     };
-    let named = plugin_env::named(assembly);
+    let named = assembly.named_plugins();
     let known = named.iter().map(|it| it.name.as_str());
     let hint = match closest(state::split(name).1, known) {
         Some(near) => format!("did you mean `{near}`? `brynhild plugin list` lists all plugins"),

@@ -27,10 +27,11 @@ use serde_json::json;
 
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
+use crate::assemble::assembly::workers;
 use crate::assemble::permissions::remembered;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::setup::{self, ToolListing};
-use crate::assemble::{effort, mcp, workers};
+use crate::assemble::{effort, mcp};
 use crate::exit::Problem;
 use crate::{assemble, output};
 
@@ -100,8 +101,8 @@ impl Offer {
 
     /// Warns about commands that cannot be used, or not by their short names.
     pub(crate) fn report(&self) {
-        assemble::report(&self.problems);
-        assemble::report(&self.table.problems);
+        output::problems(&self.problems);
+        output::problems(&self.table.problems);
     }
 
     pub(crate) fn rendered(&self, run: &RunContext, name: &str, words: &str) -> Option<String> {
@@ -266,7 +267,7 @@ fn unknown(kind: &str, name: &str, near: Option<&str>) -> Problem {
 
 fn skill(assembly: &Assembly, rest: &str) -> Result<Expansion, Problem> {
     let (name, request) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-    let skills = assemble::skills(assembly, assembly.place());
+    let skills = assemble::skills::find(assembly, assembly.place());
     if name.is_empty() {
         return Ok(Expansion::Show(shown::skills(&skills)));
     }

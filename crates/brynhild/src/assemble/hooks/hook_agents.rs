@@ -53,8 +53,12 @@ pub(crate) struct HookAgents {
 impl HookAgents {
     pub(crate) fn new(assembly: &Assembly, deps: HookAgentInputs<'_>) -> Result<Self, Problem> {
         let root = assembly.place();
-        let mut settings =
-            assemble::settings(assembly, root, deps.answering.map(AsRef::as_ref), TASK.to_owned());
+        let mut settings = assemble::settings::conversation_settings(
+            assembly,
+            root,
+            deps.answering.map(AsRef::as_ref),
+            TASK.to_owned(),
+        );
         settings.rounds.lower(Bound::new(ROUNDS, "the rounds of a hook's agent"));
         settings.budget = Budget::default();
         settings.questions = Questions::Refused;

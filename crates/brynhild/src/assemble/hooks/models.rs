@@ -9,7 +9,7 @@ use plugins::hooks::{Ask, REPLY_TOKENS};
 use providers::single::{self, Question};
 
 use crate::assemble::answering_model::AnsweringModel;
-use crate::assemble::subagents::FAMILIAR;
+use subagents::FAMILIAR;
 
 pub(crate) struct Models {
     provider: Arc<dyn Provider>,

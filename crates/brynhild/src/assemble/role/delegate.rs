@@ -20,10 +20,11 @@ use serde_json::{Value, json};
 
 use super::host::Requests;
 use super::tools::source;
-use crate::assemble::Knowledge;
+use crate::assemble::agent_list::{self, Agent, AgentList, Kind};
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::subagents::{self, Agent, AgentList, Kind, Workplace};
+use crate::assemble::knowledge::Knowledge;
+use crate::assemble::subagents::Workplace;
 
 const KEYS: [&str; 5] = ["agents", "max_depth", "timeout_seconds", "timeout", "shared_memory"];
 const AGENT_KEYS: [&str; 5] = ["name", "role_file", "url", "description", "headers_env"];
@@ -189,7 +190,7 @@ fn agent(
     let path = path.map_err(|what| format!("agent `{name}`: {what}"))?;
     let reading = role::read(&path);
     if let Some(error) = reading.errors().next() {
-        return Err(format!("agent `{name}`: {}: {}", path.display(), super::words(error)));
+        return Err(format!("agent `{name}`: {}: {}", path.display(), error));
     }
     let own = reading.role.map(|role| role.description).unwrap_or_default();
     Ok(Agent {
@@ -321,7 +322,7 @@ impl Delegate {
                 output
             }),
             Err(why) => {
-                let path = subagents::path(&self.agent).map(|path| path.display().to_string());
+                let path = agent_list::path(&self.agent).map(|path| path.display().to_string());
                 let path = path.unwrap_or_else(|| name.clone());
                 Ok(ToolOutput::failure(format!("Failed to load agent from {path}: {why}")))
             }

@@ -16,7 +16,6 @@ use initrunner::role::{EmbeddingSettings, Role};
 use super::host::Requests;
 use super::stores::{store_home, warned};
 use super::{reach, servers, tools};
-use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::{confinement, permissions};
 use crate::exit::Problem;
@@ -130,7 +129,7 @@ async fn read_documents(
     let root = assembly.root().map_err(|problem| problem.message())?;
     let reader = ::documents::Reader {
         program: assembly.environment.executable.clone(),
-        sandbox: confinement::sandbox(assembly).map_err(|problem| problem.message())?,
+        sandbox: assembly.sandbox().map_err(|problem| problem.message())?,
         profile: confinement::command_profile(assembly, root),
     };
     let reader = &reader;
@@ -184,7 +183,7 @@ impl<'a> Rules<'a> {
             let ruling = rulings.iter().find(|ruling| ruling.decision == decision)?;
             ruling.deciding().map(|reason| reason.why.clone())
         };
-        let is_agreed = is_agreed || assemble::auto_approves(self.assembly);
+        let is_agreed = is_agreed || self.assembly.auto_approves();
         match (why(Decision::Deny), why(Decision::Allow)) {
             (Some(why), _) => Err(why),
             (None, None) if !is_agreed => {

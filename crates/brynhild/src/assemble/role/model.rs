@@ -5,28 +5,21 @@ use std::collections::BTreeMap;
 use config::settings::Instance;
 use initrunner::role::{ModelSettings, Role};
 
-use super::{reach, stores};
+use super::reach;
 use crate::assemble::assembly::Assembly;
+use crate::assemble::model_names;
 use crate::assemble::provider_choice::{self, Key};
-use crate::assemble::run_context::RunContext;
 use crate::output;
 
 /// The name of a provider that a role describes itself.
 pub(super) const OWN_PROVIDER: &str = "role";
 
-/// The model that `models.yaml` in InitRunner's home has under a short name.
-pub(crate) fn alias(run: &RunContext, name: &str) -> Option<String> {
-    let path = stores::initrunner_home(run)?.join("models.yaml");
-    let file = config::file::read_value(&run.environment.cwd.join(path), None);
-    let file = file.map_err(|problem| output::warning(&problem)).ok()??;
-    file.get("aliases")?.get(name)?.as_str().map(str::to_owned)
-}
-
 /// Has the model of a role answer, unless a flag names another.
 pub(super) fn choose(assembly: &mut Assembly, role: &Role) {
     let mut settings = role.model.clone();
     if settings.provider.is_none()
-        && let Some(full) = settings.name.as_deref().and_then(|name| alias(assembly, name))
+        && let Some(full) =
+            settings.name.as_deref().and_then(|name| model_names::of_roles(assembly, name))
     {
         let ModelSettings { provider, name, .. } = ModelSettings::from_text(&full);
         (settings.provider, settings.name) = (provider, name);

@@ -12,13 +12,15 @@ use files::private;
 use plugins::claude::{self, AgentFile};
 
 use super::{choose, named};
-use crate::assemble::Knowledge;
+use crate::assemble::agent_list::{AgentList, Kind};
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
+use crate::assemble::knowledge::Knowledge;
 use crate::assemble::run_context::RunContext;
-use crate::assemble::subagents::{AgentList, FAMILIAR, Kind, Persona, Workplace};
+use crate::assemble::subagents::{Persona, Workplace};
 use crate::exit::Problem;
 use crate::output;
+use subagents::FAMILIAR;
 
 /// Makes an agent answer in this run: a role, a file, or one of the known agents.
 pub(crate) fn choose_agent(assembly: &mut Assembly, name: &str) -> Result<(), Problem> {

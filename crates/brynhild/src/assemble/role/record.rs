@@ -1,47 +1,13 @@
 //! The role that a client of a server named for a session, as a record in the log of the session.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-
-use contract::event::EventKind;
-use serde::Deserialize;
-use serde_json::json;
 
 use super::model::OWN_PROVIDER;
-use super::{ChosenRole, choose, named};
+use super::{choose, named};
 use crate::assemble::assembly::Assembly;
+use crate::assemble::chosen_role::RoleRecord;
 use crate::assemble::{provider_choice, session_choice};
 use crate::exit::Problem;
-
-#[derive(Deserialize)]
-pub(crate) struct RoleRecord {
-    file: PathBuf,
-}
-
-impl RoleRecord {
-    const PLUGIN: &str = "initrunner";
-    const NAME: &str = "role";
-
-    /// The record in an event, if there is one.
-    pub(crate) fn of(event: &EventKind) -> Option<Result<Self, Problem>> {
-        let EventKind::Custom { plugin, name, data } = event else { return None };
-        let unreadable =
-            |error| Problem::failed(format!("the role of the session cannot be read: {error}"));
-        let is_role = plugin == Self::PLUGIN && name == Self::NAME;
-        is_role.then(|| Self::deserialize(data).map_err(unreadable))
-    }
-}
-
-impl ChosenRole {
-    /// The event that names it in the log of its session; none if the user named it for one run.
-    pub(crate) fn record(&self) -> Option<EventKind> {
-        self.is_recorded.then(|| EventKind::Custom {
-            plugin: RoleRecord::PLUGIN.to_owned(),
-            name: RoleRecord::NAME.to_owned(),
-            data: json!({"file": self.role.file.to_string_lossy()}),
-        })
-    }
-}
 
 /// Has a session play a role that a client names: a file of its project, or one of the user's own.
 pub(crate) fn choose_offered(assembly: &mut Assembly, name: &str) -> Result<(), Problem> {

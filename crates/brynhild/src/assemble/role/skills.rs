@@ -8,10 +8,10 @@ use initrunner::role::{Finding, Role, Severity, ToolEntry};
 use initrunner::skill::{self, RoleSkill, SkillDocument};
 use plugins::frontmatter;
 
-use super::{ChosenRole, reach, stores};
+use super::{ChosenRole, reach};
 use crate::assemble::assembly::Assembly;
+use crate::assemble::assembly::workers;
 use crate::assemble::run_context::RunContext;
-use crate::assemble::workers;
 use crate::output;
 
 /// The skills that a role names. What is wrong with them is among the findings.
@@ -62,7 +62,7 @@ pub(super) fn automatic(assembly: &Assembly, chosen: &ChosenRole) -> Vec<AutoSki
     }
     let environment = &assembly.environment;
     let home = |below: &str| environment.home.iter().map(|home| home.join(below)).next();
-    let data = stores::initrunner_home(assembly);
+    let data = assembly.environment.initrunner_home();
     let named = environment.variable("INITRUNNER_SKILL_DIR").map(PathBuf::from);
     let own = [named, home(".agents/skills"), data.map(|data| data.join("skills"))];
     let own: Vec<PathBuf> = own.into_iter().flatten().collect();

@@ -1,6 +1,5 @@
 //! The stores of a role in InitRunner's home directory: its memory, and the record of its runs.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use args::RunAudit;
@@ -21,17 +20,11 @@ use crate::output;
 
 const CONSOLIDATION_TOKENS: u64 = 4096;
 
-/// InitRunner's directory of data; none if the user has no home.
-pub(super) fn initrunner_home(run: &RunContext) -> Option<PathBuf> {
-    let variable = |name| run.environment.variable(name).map(Path::new);
-    let named = variable("INITRUNNER_HOME").map(Path::to_owned);
-    let data = || variable("XDG_DATA_HOME").map(|data| data.join("initrunner"));
-    named.or_else(data).or_else(|| Some(run.environment.home.as_ref()?.join(".initrunner")))
-}
-
 pub(super) fn store_home(assembly: &Assembly, role: &Role) -> Result<StoreHome, String> {
-    let directory =
-        initrunner_home(assembly).ok_or("there is no home directory; set INITRUNNER_HOME")?;
+    let directory = assembly
+        .environment
+        .initrunner_home()
+        .ok_or("there is no home directory; set INITRUNNER_HOME")?;
     // A role that came with a project does not decide which files of the user are written.
     let is_restricted = !role.has_free_store_paths || came_with_project(assembly, role);
     Ok(StoreHome { directory: assembly.environment.cwd.join(directory), is_restricted })
@@ -51,7 +44,10 @@ pub(crate) fn open_memory(assembly: &Assembly, role: &Role) -> Option<Arc<Memory
 
 /// Opens the record of runs; none if the user wants none.
 pub(crate) fn audit(run: &RunContext) -> Result<Option<AuditStore>, String> {
-    let home = initrunner_home(run).ok_or("there is no home directory; set INITRUNNER_HOME")?;
+    let home = run
+        .environment
+        .initrunner_home()
+        .ok_or("there is no home directory; set INITRUNNER_HOME")?;
     let home = run.environment.cwd.join(home);
     let file = match &run.global.run_audit {
         RunAudit::Usual => None,
@@ -64,7 +60,9 @@ pub(crate) fn audit(run: &RunContext) -> Result<Option<AuditStore>, String> {
 
 /// The record of runs, if there is one on disk.
 pub(crate) fn recorded(run: &RunContext) -> Result<Option<AuditStore>, String> {
-    let exists = initrunner_home(run)
+    let exists = run
+        .environment
+        .initrunner_home()
         .is_some_and(|home| run.environment.cwd.join(home).join("audit.db").exists());
     if exists { audit(run) } else { Ok(None) }
 }

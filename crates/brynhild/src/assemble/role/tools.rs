@@ -20,9 +20,9 @@ use super::host::{Processes, Questions, Requests};
 use super::{delegate, documents, python, servers, spawn};
 use crate::assemble::answering_model::AnsweringModel;
 use crate::assemble::assembly::Assembly;
+use crate::assemble::assembly::workers;
 use crate::assemble::mcp::terminal::Terminal;
 use crate::assemble::run_context::RunContext;
-use crate::assemble::workers;
 
 #[derive(Default)]
 pub(super) struct Brought {

@@ -26,15 +26,13 @@ use subagents::{
     FAMILIAR, NAME, Narrowed, ORIGIN, Scoping, Selection, narrowed, report, unknown_exclusions,
     with_skills,
 };
-use tools::tool_search::{self, FoundTools};
 
-use super::agent_list::{Agent, AgentList, Kind};
-use crate::assemble::answering_model::AnsweringModel;
+use crate::assemble::agent_list::{Agent, AgentList, Kind};
+use crate::assemble::answering_model::{self, AnsweringModel};
 use crate::assemble::assembly::{Assembly, SharedServices};
-use crate::assemble::run_context::RunContext;
-use crate::assemble::{self, Knowledge, mcp, role};
+use crate::assemble::knowledge::Knowledge;
+use crate::assemble::settings::{conversation_settings, prompt_style};
 use crate::environment::Environment;
-use crate::exit::Problem;
 
 #[derive(Clone)]
 pub(crate) struct Workplace {
@@ -44,14 +42,14 @@ pub(crate) struct Workplace {
     pub(crate) time: Option<Duration>,
     /// The memory of roles that work here; none if each has its own.
     pub(crate) shared_memory: Option<SharedMemory>,
-    global: Global,
-    environment: Environment,
-    root: PathBuf,
+    pub(crate) global: Global,
+    pub(crate) environment: Environment,
+    pub(crate) root: PathBuf,
     answering: Option<Arc<AnsweringModel>>,
     knowledge: Arc<Knowledge>,
     models: BTreeMap<String, Arc<Model>>,
-    host: Option<Host>,
-    services: Arc<SharedServices>,
+    pub(crate) host: Option<Host>,
+    pub(crate) services: Arc<SharedServices>,
     told: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
 
@@ -235,55 +233,9 @@ impl Workplace {
         Persona { tools, guard, is_hidden, system, remarks, unknown_exclusions }
     }
 
-    /// Runs the task of a role to its end, and stops the role's services.
-    async fn play_role(
-        &self,
-        parent: &Parent,
-        (name, path): (&str, &Path),
-        prompt: String,
-    ) -> Result<Ended, Problem> {
-        let mut assembly = Assembly::with_services(
-            RunContext::again(self.global.clone(), self.environment.clone())?,
-            Arc::new(self.services.in_same_sandbox()),
-        );
-        if let Some(host) = &self.host {
-            assembly.adopt(host.clone()).await?;
-        }
-        role::choose(&mut assembly, path, &BTreeMap::new())?;
-        if let (Some(shared), Some(chosen)) = (&self.shared_memory, &mut assembly.role) {
-            shared.give(&mut chosen.role, name);
-        }
-        let answering = Arc::new(assemble::answering_model::answering(&assembly).await?);
-        let opened = role::open(&assembly, Some(&answering)).await?;
-        let opened = opened.ok_or_else(|| Problem::failed("the role cannot be used"))?;
-        opened.set_model(&answering);
-        let mut settings = self.inherited(parent);
-        let own =
-            assemble::settings(&assembly, &self.root, Some(&answering), opened.system.clone());
-        take_over(&mut settings, &own);
-        settings.system = own.system;
-        opened.tighten(&mut settings);
-        let (own, found) = (opened.tools.clone(), FoundTools::default());
-        let (tools, is_hidden) = tool_search::behind_search(own, mcp::deferral(&assembly), &found);
-        let task = NestedTask {
-            agent: name.to_owned(),
-            prompt,
-            provider: Some(Arc::clone(&answering.provider)),
-            tools,
-            is_hidden,
-            hooks: opened.hooks(),
-            settings,
-            notices: Vec::new(),
-        };
-        let ended = parent.converse(task).await;
-        opened.run.stop_spawned().await;
-        opened.shutdown().await;
-        Ok(ended?)
-    }
-
     /// The settings of the outer conversation, without its own limits. Its budget covers nested
     /// work anyway.
-    fn inherited(&self, parent: &Parent) -> Settings {
+    pub(crate) fn inherited(&self, parent: &Parent) -> Settings {
         let mut settings = parent.settings().clone();
         settings.required_finish = None;
         settings.budget = Budget {
@@ -320,7 +272,7 @@ impl Workplace {
             facts: &self.knowledge.facts.told(&specs),
             rules: &self.knowledge.rules,
             skills: skills.as_deref().unwrap_or_default(),
-            style: answering.map(|it| assemble::prompt_style(&it.profile)).unwrap_or_default(),
+            style: answering.map(|it| prompt_style(&it.profile)).unwrap_or_default(),
         };
         prompt::agent_prompt(&ingredients, instructions)
     }
@@ -338,7 +290,7 @@ fn scoped_policy(root: &Path, entries: &[String]) -> Arc<dyn Policy> {
 }
 
 /// Copies the settings that depend on the model.
-fn take_over(settings: &mut Settings, other: &Settings) {
+pub(crate) fn take_over(settings: &mut Settings, other: &Settings) {
     let delivery = settings.request.delivery;
     settings.request.clone_from(&other.request);
     if delivery == Delivery::Whole {
@@ -357,15 +309,15 @@ fn other_model(
     answering: &AnsweringModel,
     name: String,
 ) -> Option<(String, Arc<Model>)> {
-    let answering = assemble::answering_model::with_model(assembly, answering, &name)?;
+    let answering = answering_model::with_model(assembly, answering, &name)?;
     let is_meant = || {
         let (model, candidate) = (&answering.model, &answering.choice.candidate);
         assembly.is_configured(&["models", "aliases", &name])
-            || assemble::answering_model::registered(assembly, model, candidate).is_some()
+            || answering_model::registered(assembly, model, candidate).is_some()
     };
     if FAMILIAR.contains(&name.as_str()) && !is_meant() {
         return None;
     }
-    let settings = assemble::settings(assembly, root, Some(&answering), String::new());
+    let settings = conversation_settings(assembly, root, Some(&answering), String::new());
     Some((name, Arc::new(Model { answering, settings })))
 }

@@ -58,7 +58,12 @@ impl ServingHost {
         let setup::Offer { answering, policy, registry, hooks, background } = setup.into_offer();
         let host = Self {
             aside: SideConversation {
-                settings: assemble::settings(assembly, root, answering.as_deref(), String::new()),
+                settings: assemble::settings::conversation_settings(
+                    assembly,
+                    root,
+                    answering.as_deref(),
+                    String::new(),
+                ),
                 answering,
                 policy,
                 hooks: Vec::new(),
@@ -81,7 +86,7 @@ impl ServingHost {
             Assembly::new(RunContext::again(self.global.clone(), self.environment.clone())?);
         let skills = match self.background.role() {
             Some(_) => Vec::new(),
-            None => assemble::skills(&assembly, assembly.root()?),
+            None => assemble::skills::find(&assembly, assembly.root()?),
         };
         let skills = skills.into_iter().map(|skill| {
             let references = plugins::skills::references(&skill);

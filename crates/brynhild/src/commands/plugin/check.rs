@@ -88,7 +88,7 @@ async fn of_role(stage: &Assembly, file: &Path) -> Result<Compatibility, Problem
         ..Compatibility::default()
     };
     for finding in &reading.findings {
-        let text = role::words(finding);
+        let text = finding.to_string();
         match finding.severity {
             Severity::Warning => report.partly.push(text),
             Severity::Error | Severity::Loss => report.fails.push(text),

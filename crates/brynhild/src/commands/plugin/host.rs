@@ -13,7 +13,8 @@ use tokio::time::Instant;
 
 use super::servers;
 use crate::assemble::assembly::Assembly;
-use crate::assemble::{audit, confinement, workers};
+use crate::assemble::assembly::workers;
+use crate::assemble::audit;
 use crate::commands::confirmed;
 use crate::exit::{Exit, Problem};
 use crate::output;
@@ -117,7 +118,7 @@ impl Host for KitHost<'_> {
         let nothing = install::scratch(self)?;
         let (spawn, profile) = job.confined(path, (directory, nothing.path()), &surroundings);
         let failed = |why: String| Problem::failed(format!("{name} failed: {why}"));
-        let child = confinement::sandbox(self.assembly)?.start(&spawn, &profile);
+        let child = self.assembly.sandbox()?.start(&spawn, &profile);
         let child = child.map_err(|error| failed(error.to_string()))?;
         let limits = process::Limits {
             output: OUTPUT_LIMIT,

@@ -10,7 +10,7 @@ use plugins::plugin::Place;
 use python_host::Missing;
 
 use crate::assemble::assembly::Assembly;
-use crate::assemble::workers;
+use crate::assemble::assembly::workers;
 use crate::exit::Problem;
 
 /// Adds the faults of the parts of the plugin in `root` to those of its manifest.

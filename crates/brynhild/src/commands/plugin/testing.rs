@@ -21,11 +21,11 @@ use plugins::manifest;
 use super::{Examined, examine, ignored};
 use crate::assemble;
 use crate::assemble::assembly::Assembly;
+use crate::assemble::assembly::workers;
 use crate::assemble::named_file;
 use crate::assemble::role;
 use crate::assemble::run_context::RunContext;
 use crate::assemble::setup::{self, ToolListing};
-use crate::assemble::workers;
 use crate::commands::chat::{self, OpenConversation};
 use crate::commands::tools;
 use crate::environment::Terminal;
@@ -293,7 +293,7 @@ async fn role_findings(stage: &Assembly, file: &Path) -> Result<Findings, Proble
         role::ask_python(stage, &mut reading).await?;
     }
     let is_valid = reading.is_valid();
-    let findings: Vec<String> = reading.findings.iter().map(role::words).collect();
+    let findings: Vec<String> = reading.findings.iter().map(ToString::to_string).collect();
     Ok(if is_valid { (Vec::new(), findings) } else { (findings, Vec::new()) })
 }
 

@@ -96,7 +96,7 @@ impl<'a> FileReader<'a> {
         let typed = command.qualified();
         // An invalid rule grants nothing.
         let _ = policy.grant(&named, &format!("command /{typed}"));
-        let tools = assemble::tools(assembly, root, Vec::new(), None);
+        let tools = assemble::builtin_tools::enabled(assembly, root, Vec::new(), None);
         let tools = tools.iter().map(|tool| tool.spec()).collect();
         Ok(Self { assembly, root, recipe, typed, policy, tools })
     }

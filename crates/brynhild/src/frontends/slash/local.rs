@@ -28,7 +28,7 @@ pub(super) async fn run(
     let directory = command.path.as_deref().and_then(|path| path.parent());
     profile.read.extend(directory.map(ToOwned::to_owned));
     profile.env.insert("BRYNHILD_ARGS".to_owned(), words.to_owned());
-    let sandbox = assemble::confinement::sandbox(assembly)?;
+    let sandbox = assembly.sandbox()?;
     let printed = shell::output(&*sandbox, &profile, line, root).await;
     printed.map_err(|why| Problem::failed(format!("`/{}` did not run: {why}", command.name)))
 }

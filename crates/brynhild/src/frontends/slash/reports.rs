@@ -5,10 +5,10 @@ use plugins::open_plugins::Listed;
 use tools::git_branch;
 
 use super::{Facts, sentence};
+use crate::assemble::agent_list::{Agent, AgentList};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::mcp;
 use crate::assemble::run_context::RunContext;
-use crate::assemble::subagents::{Agent, AgentList};
 use crate::exit::Problem;
 use crate::frontends::tui::confinement;
 use crate::output::table;

@@ -13,7 +13,6 @@ use sessions::earlier;
 use super::{BUILTIN, Facts, Offer, sentence};
 use crate::assemble::assembly::Assembly;
 use crate::assemble::permissions::remembered;
-use crate::assemble::plugin_env;
 use crate::assemble::pricing;
 use crate::assemble::rewind;
 use crate::assemble::run_context::RunContext;
@@ -58,7 +57,7 @@ pub(super) fn plugins(assembly: &Assembly) -> String {
         let description = sentence(&it.description);
         vec![it.name, it.version, it.state.as_str().to_owned(), it.system.to_owned(), description]
     };
-    let rows: Vec<Vec<String>> = plugin_env::named(assembly).into_iter().map(row).collect();
+    let rows: Vec<Vec<String>> = assembly.named_plugins().into_iter().map(row).collect();
     if rows.is_empty() { String::from("No plugins were found.\n") } else { table(&rows) }
 }
 

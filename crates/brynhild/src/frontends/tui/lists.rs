@@ -18,7 +18,7 @@ use crate::assemble::assembly::Assembly;
 use crate::assemble::permissions::remembered;
 use crate::assemble::provider_choice::{self, Candidate};
 use crate::assemble::run_context::RunContext;
-use crate::assemble::{mcp, model_list, plugin_env, themes};
+use crate::assemble::{mcp, model_list, themes};
 use crate::exit::Problem;
 use crate::frontends::slash::{self, Offer};
 
@@ -84,7 +84,7 @@ pub(super) fn known_arguments(assembly: &Assembly, command: &str) -> Vec<Item> {
                 note: skill.source,
                 ..Item::named(skill.name)
             };
-            assemble::skills(assembly, assembly.place()).into_iter().map(item).collect()
+            assemble::skills::find(assembly, assembly.place()).into_iter().map(item).collect()
         }
         other => Item::arguments(other),
     }
@@ -186,7 +186,7 @@ pub(super) fn plugins(assembly: &Assembly) -> Answer {
         has_failed: true,
         ..Item::default()
     });
-    let all = plugin_env::named(assembly).into_iter().map(item).chain(broken).collect();
+    let all = assembly.named_plugins().into_iter().map(item).chain(broken).collect();
     Answer::Items(Picks::Plugins, all)
 }
 

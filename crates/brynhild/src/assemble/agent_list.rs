@@ -109,7 +109,7 @@ impl AgentList {
             }
             let Ok(file) = role::locate(&path) else { continue };
             let reading = role::read(&file);
-            let errors: Vec<String> = reading.errors().map(crate::assemble::role::words).collect();
+            let errors: Vec<String> = reading.errors().map(ToString::to_string).collect();
             if let Some(role) = reading.role.filter(|_| errors.is_empty()) {
                 self.add(Agent {
                     name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),

@@ -19,7 +19,6 @@ use python_host::{
 };
 use serde_json::Map;
 
-use crate::assemble;
 use crate::assemble::assembly::Assembly;
 use crate::assemble::run_context::RunContext;
 use crate::exit::Problem;
@@ -203,7 +202,7 @@ pub(crate) fn surroundings(assembly: &Assembly) -> Surroundings {
     Surroundings {
         workspace: assembly.place().to_owned(),
         cwd: assembly.environment.cwd.clone(),
-        env: crate::assemble::child_environment::child_environment(assembly),
+        env: assembly.child_environment(),
         variables: assembly.environment.variables.clone(),
         home: assembly.environment.home.clone(),
     }
@@ -215,7 +214,7 @@ fn settings(assembly: &Assembly) -> Result<Settings, Problem> {
     let surroundings = surroundings(assembly);
     Ok(Settings {
         state: state(assembly)?,
-        sandbox: assemble::confinement::sandbox(assembly)?,
+        sandbox: assembly.sandbox()?,
         environment: python::environment_hash(&surroundings),
         surroundings,
         mode: assembly.mode(),

@@ -8,9 +8,9 @@ use providers::listed;
 
 use crate::assemble::answering_model::{self, AnsweringModel};
 use crate::assemble::assembly::Assembly;
+use crate::assemble::model_names;
 use crate::assemble::provider_choice::{self, Choice, Key};
 use crate::assemble::run_context::RunContext;
-use crate::assemble::{model_names, role};
 use crate::output;
 
 /// Requests to a model before the next one answers.
@@ -48,7 +48,7 @@ pub(crate) fn behind(assembly: &Assembly, answering: &AnsweringModel) -> Arc<dyn
 
 fn find(assembly: &Assembly, chosen: &Choice, name: &str) -> Result<FallbackModel, String> {
     let unresolved = |why: &str| format!("Could not resolve fallback model '{name}'. {why}");
-    let alias = assembly.role.as_ref().and_then(|_| role::model::alias(assembly, name));
+    let alias = assembly.role.as_ref().and_then(|_| model_names::of_roles(assembly, name));
     let candidates = provider_choice::candidates(assembly);
     let is_known = |word: &str| candidates.iter().any(|it| it.name == word);
     let (provider, model) = listed::parts(alias.as_deref().unwrap_or(name), is_known);
