@@ -50,12 +50,12 @@ use contract::text::{closest, head, visible};
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
 
-use crate::assemble::assembly::Assembly;
-use crate::assemble::assembly::workers;
-use crate::assemble::run_context::RunContext;
-use crate::environment::{self, Terminal};
-use crate::exit::{Exit, Outcome, Problem};
-use crate::output;
+use assemble::assembly::Assembly;
+use assemble::assembly::workers;
+use assemble::environment::{self, Terminal};
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::output;
+use assemble::run_context::RunContext;
 use login::Start;
 
 pub(crate) fn run(mut cli: Cli) -> Outcome {
@@ -69,7 +69,7 @@ pub(crate) fn run(mut cli: Cli) -> Outcome {
             Problem::misuse(text).hint("`--cwd` needs a directory that exists")
         })?;
     }
-    cli.global.mcp_servers = crate::assemble::mcp::given(&cli.global.mcp_config)?;
+    cli.global.mcp_servers = assemble::mcp::given(&cli.global.mcp_config)?;
     match prompt_command(cli.command, &cli.global, &cli.chat)? {
         None => {
             let run = match login::first_start(conversation(cli.global)?)? {
@@ -186,9 +186,9 @@ fn assembly_for(global: Global, command: &Command) -> Result<Assembly, Problem> 
         Command::Chat(args) => {
             let mut assembly = Assembly::new(trust::settled(conversation(global)?)?);
             if let Some(name) = &args.agent {
-                crate::assemble::role::persona::choose_agent(&mut assembly, name)?;
+                assemble::role::persona::choose_agent(&mut assembly, name)?;
             }
-            crate::assemble::role::record::resume(&mut assembly)?;
+            assemble::role::record::resume(&mut assembly)?;
             return Ok(assembly);
         }
         Command::Run(args) => return role_assembly(global, args),
@@ -212,7 +212,7 @@ fn assembly_for(global: Global, command: &Command) -> Result<Assembly, Problem> 
             trust::check_and_warn(&assembly)?;
             if let Some(path) = role_of(command) {
                 assembly.global.role_file = Some(path.to_owned());
-                crate::assemble::role::choose(&mut assembly, path, &BTreeMap::new())?;
+                assemble::role::choose(&mut assembly, path, &BTreeMap::new())?;
             }
             return Ok(assembly);
         }
@@ -221,7 +221,7 @@ fn assembly_for(global: Global, command: &Command) -> Result<Assembly, Problem> 
             let run = RunContext::read(Global { role_file, ..global })?;
             let mut assembly = Assembly::new(trust::required(run)?);
             if let MemoryCommand::Consolidate { role } = command {
-                crate::assemble::role::choose(&mut assembly, role, &BTreeMap::new())?;
+                assemble::role::choose(&mut assembly, role, &BTreeMap::new())?;
             }
             return Ok(assembly);
         }
@@ -267,7 +267,7 @@ fn playing(
     given: &BTreeMap<String, String>,
 ) -> Result<Assembly, Problem> {
     let mut assembly = conversing(global, path)?;
-    crate::assemble::role::choose(&mut assembly, path, given)?;
+    assemble::role::choose(&mut assembly, path, given)?;
     Ok(assembly)
 }
 

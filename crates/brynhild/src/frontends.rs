@@ -21,10 +21,10 @@ use line_ui::verdict::Verdict;
 use line_ui::view::Questions;
 pub(crate) use line_ui::view::View;
 
-use crate::assemble::run_context::RunContext;
-use crate::output::style::Palette;
-use crate::output::{self, question};
-use crate::signals::Signals;
+use assemble::output::style::Palette;
+use assemble::output::{self, question};
+use assemble::run_context::RunContext;
+use assemble::signals::Signals;
 
 struct LineQuestions {
     project: Option<PathBuf>,

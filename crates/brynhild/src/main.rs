@@ -1,22 +1,19 @@
 //! The `brynhild` program: reads the environment, ties the crates together, runs one command.
 
-mod assemble;
 mod commands;
-mod environment;
-mod exit;
 mod frontends;
-mod output;
-mod project_root;
-mod signals;
 
 use std::ffi::OsString;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind;
+use contract::text::{is_hidden, visible};
 
 use args::Cli;
-use exit::{Exit, Problem};
+use assemble::exit::{Exit, Problem};
+use assemble::output;
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
@@ -40,7 +37,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             // Help goes to standard output with 0, misuse to standard error with 2.
-            output::usage(&error);
+            show_usage(&error);
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
@@ -84,4 +81,15 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
             .downcast_ref::<std::io::Error>()
             .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
     })
+}
+
+/// Prints an error in the command line, or the help.
+fn show_usage(error: &clap::Error) {
+    let plain = error.render().to_string();
+    // Colors are kept if the text has no hidden characters. A closed output is ignored.
+    let _ = if error.use_stderr() && plain.contains(is_hidden) {
+        write!(io::stderr().lock(), "{}", visible(&plain))
+    } else {
+        error.print()
+    };
 }

@@ -21,12 +21,12 @@ use sessions::summary::Summary;
 use tokio::sync::mpsc;
 
 use super::live::{self, Live, Talk};
-use crate::assemble::provider_choice;
-use crate::assemble::run_context::RunContext;
-use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::tui::Requests;
-use crate::output;
-use crate::signals::Signals;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::output;
+use assemble::provider_choice;
+use assemble::run_context::RunContext;
+use assemble::signals::Signals;
 
 pub(super) async fn run(global: Global) -> Outcome {
     let mut signals = Signals::new()?;

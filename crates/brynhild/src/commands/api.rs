@@ -7,11 +7,10 @@ use providers::catalog::Wire;
 use serde_json::{Value, json};
 
 use super::text;
-use crate::assemble;
-use crate::assemble::assembly::Assembly;
-use crate::assemble::provider_choice::{self, Candidate, Choice, Key};
-use crate::exit::{Exit, Outcome};
-use crate::output;
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome};
+use assemble::output;
+use assemble::provider_choice::{self, Candidate, Choice, Key};
 
 pub(crate) async fn run(assembly: &Assembly, command: &ApiCommand) -> Outcome {
     match command {

@@ -10,12 +10,12 @@ use line_ui::tee::Approvals;
 use serde_json::Value;
 
 use super::{autonomous, role};
-use crate::assemble::assembly::Assembly;
-use crate::assemble::chosen_role::ChosenRole;
-use crate::assemble::role::{OpenRole, stores};
-use crate::assemble::run_context::RunContext;
-use crate::exit::{Outcome, Problem};
-use crate::output;
+use assemble::assembly::Assembly;
+use assemble::chosen_role::ChosenRole;
+use assemble::exit::{Outcome, Problem};
+use assemble::output;
+use assemble::role::{OpenRole, stores};
+use assemble::run_context::RunContext;
 
 /// Pauses a run at calls that the role wants approved.
 pub(super) fn of_role(role: &OpenRole, decided: Decided) -> Approvals {

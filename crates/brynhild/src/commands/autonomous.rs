@@ -11,10 +11,10 @@ use serde_json::json;
 
 use super::approvals::{self, Decided};
 use super::role_runner::Runner;
-use crate::assemble::assembly::Assembly;
-use crate::assemble::role::{self, stores};
-use crate::exit::{Exit, Outcome, Problem};
-use crate::output;
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::output;
+use assemble::role::{self, stores};
 
 pub(super) async fn run(assembly: &Assembly, args: &RunArgs, prompt: &str) -> Outcome {
     let chosen = assembly.role.as_ref().ok_or_else(|| Problem::failed("there is no role"))?;

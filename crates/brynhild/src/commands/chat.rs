@@ -24,22 +24,21 @@ use server::host::Reachable;
 use sessions::conversation_log::ConversationLog;
 use sessions::snapshots::SessionSnapshots;
 
-use crate::assemble;
-use crate::assemble::answer_schema::AnswerSchema;
-use crate::assemble::answering_model::AnsweringModel;
-use crate::assemble::assembly::Assembly;
-use crate::assemble::named_file;
-use crate::assemble::prompt_source::{self, PromptSource};
-use crate::assemble::role::OpenRole;
-use crate::assemble::run_context::RunContext;
-use crate::assemble::session_choice::{self, ChosenSession, SessionStorage};
-use crate::assemble::setup::{self, BackgroundServices, Reload, Setup};
-use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::slash::{self, Expansion, Once};
 use crate::frontends::tui::{Requests, TurnState};
 use crate::frontends::{self, View, program};
-use crate::output;
-use crate::output::style::Palette;
+use assemble::answer_schema::AnswerSchema;
+use assemble::answering_model::AnsweringModel;
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::named_file;
+use assemble::output;
+use assemble::output::style::Palette;
+use assemble::prompt_source::{self, PromptSource};
+use assemble::role::OpenRole;
+use assemble::run_context::RunContext;
+use assemble::session_choice::{self, ChosenSession, SessionStorage};
+use assemble::setup::{self, BackgroundServices, Reload, Setup};
 
 /// Time without standard input after which a hint says that it is awaited.
 const SILENCE: Duration = Duration::from_secs(2);
@@ -369,7 +368,7 @@ pub(crate) fn view(
 
 /// Warns if colors are wanted and the configured theme does not exist.
 pub(crate) fn warn_of_missing_theme(assembly: &Assembly) {
-    let missing = crate::assemble::themes::missing_theme(assembly);
+    let missing = assemble::themes::missing_theme(assembly);
     if let Some(text) = missing.filter(|_| assembly.is_colored()) {
         output::warning(&text);
         output::hint("`dark`, `light`, `16-color` and `none` are always there");

@@ -14,11 +14,11 @@ use super::role::{self as single_role, print_findings};
 use super::role_runner::Runner;
 use super::role_server::Served;
 use super::task_journal;
-use crate::assemble::assembly::Assembly;
-use crate::assemble::role;
-use crate::exit::{Exit, Outcome, Problem};
-use crate::output;
-use crate::signals::Signals;
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::output;
+use assemble::role;
+use assemble::signals::Signals;
 
 /// Chooses the role that a run plays: a single one, or the named agent of a group. Of a team, a flow
 /// or a whole group none is chosen.

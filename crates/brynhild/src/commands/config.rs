@@ -7,13 +7,12 @@ use config::show::{self, Form, Provenance};
 use serde_json::{Map, Value, json};
 use setup::user_files::SESSIONS;
 
-use crate::assemble;
-use crate::assemble::assembly::Assembly;
-use crate::assemble::provider_choice::{self, Choice, Key};
-use crate::assemble::run_context::RunContext;
-use crate::exit::{Exit, Outcome, Problem};
-use crate::output;
-use crate::output::style::Palette;
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::output;
+use assemble::output::style::Palette;
+use assemble::provider_choice::{self, Choice, Key};
+use assemble::run_context::RunContext;
 
 pub(crate) fn run(assembly: &Assembly, command: Option<ConfigCommand>) -> Outcome {
     match command {

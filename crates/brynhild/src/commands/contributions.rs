@@ -9,14 +9,13 @@ use serde_json::{Value, json};
 
 use super::plugin::in_plugins;
 use super::{print_problems, shortened, text};
-use crate::assemble;
-use crate::assemble::agent_list::{self, Agent, AgentList, Kind};
-use crate::assemble::assembly::Assembly;
-use crate::assemble::mcp;
-use crate::assemble::run_context::RunContext;
-use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::slash::{self, Offer};
-use crate::output::{self, table};
+use assemble::agent_list::{self, Agent, AgentList, Kind};
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::mcp;
+use assemble::output::{self, table};
+use assemble::run_context::RunContext;
 
 pub(crate) fn skill(assembly: &Assembly, command: &SkillCommand) -> Outcome {
     match command {

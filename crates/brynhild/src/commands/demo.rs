@@ -12,11 +12,10 @@ use serde_json::Value;
 
 use super::chat::{self, OpenConversation};
 use super::interactive;
-use crate::assemble;
-use crate::assemble::assembly::Assembly;
-use crate::assemble::run_context::RunContext;
-use crate::exit::{Outcome, Problem};
-use crate::output;
+use assemble::assembly::Assembly;
+use assemble::exit::{Outcome, Problem};
+use assemble::output;
+use assemble::run_context::RunContext;
 
 /// Plays the bundled scenario on a fresh copy of its project.
 pub(crate) async fn run(assembly: &Assembly) -> Outcome {

@@ -2,11 +2,10 @@
 
 use setup::doctor::{self, Check};
 
-use crate::assemble;
-use crate::assemble::assembly::Assembly;
-use crate::assemble::provider_choice::{self, Key};
-use crate::exit::{Exit, Outcome};
-use crate::output;
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome};
+use assemble::output;
+use assemble::provider_choice::{self, Key};
 
 pub(super) async fn run(assembly: &Assembly) -> Outcome {
     let environment = &assembly.environment;

@@ -10,10 +10,10 @@ use initrunner::evals::{self, Assertion, Case, CaseResult, Suite};
 use initrunner::host::{RoleRun, RoleRunner as _};
 
 use super::role_runner::Runner;
-use crate::assemble::assembly::Assembly;
-use crate::assemble::role;
-use crate::exit::{Exit, Outcome, Problem};
-use crate::output;
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::output;
+use assemble::role;
 
 /// The role and the suite that the arguments name. A suite may name its role, or lie beside it.
 pub(super) fn files(args: &TestArgs) -> Result<(PathBuf, PathBuf), Problem> {

@@ -7,11 +7,11 @@ use plugin_kit::grants::{Change, Receiver};
 use serde_json::{Value, json};
 
 use super::plugin::host::KitHost;
-use crate::assemble::assembly::Assembly;
-use crate::assemble::mcp;
-use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::plugin_switch::not_found;
-use crate::output;
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::mcp;
+use assemble::output;
 
 pub(super) fn plugin(assembly: &Assembly, args: &GrantArgs) -> Outcome {
     let name = &args.name;

@@ -12,14 +12,13 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{print_problems, text};
-use crate::assemble;
-use crate::assemble::answering_model::AnsweringModel;
-use crate::assemble::assembly::Assembly;
-use crate::assemble::hooks::{self, HookInputs};
-use crate::assemble::plugin_env;
-use crate::assemble::run_context::RunContext;
-use crate::exit::{Exit, Outcome, Problem};
-use crate::output;
+use assemble::answering_model::AnsweringModel;
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::hooks::{self, HookInputs};
+use assemble::output;
+use assemble::plugin_env;
+use assemble::run_context::RunContext;
 
 pub(crate) async fn run(assembly: &Assembly, command: &HooksCommand) -> Outcome {
     match command {

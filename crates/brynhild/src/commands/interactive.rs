@@ -24,18 +24,17 @@ use tui::{App, Link, Screen, ScreenOptions, Settings};
 
 use super::chat::{self, OpenConversation};
 use super::{repl, serve, trust};
-use crate::assemble;
-use crate::assemble::assembly::Assembly;
-use crate::assemble::role;
-use crate::assemble::run_context::RunContext;
-use crate::assemble::session_choice::{self, SessionStorage};
-use crate::assemble::setup::Reload;
-use crate::assemble::themes;
-use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::tui::{
     ConversationHost, Inquiries, RequestOrder, StartupHost, TurnState, interface_store,
 };
-use crate::output::{self, status_line};
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::output::{self, status_line};
+use assemble::role;
+use assemble::run_context::RunContext;
+use assemble::session_choice::{self, SessionStorage};
+use assemble::setup::Reload;
+use assemble::themes;
 
 /// Returns true if the whole screen is wanted and can be used.
 pub(crate) fn is_wanted(run: &RunContext) -> bool {

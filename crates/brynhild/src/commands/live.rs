@@ -14,13 +14,13 @@ use contract::policy::Mode;
 use line_ui::tee::BackgroundLog;
 
 use super::{chat, interactive, trust};
-use crate::assemble::assembly::Assembly;
-use crate::assemble::run_context::RunContext;
-use crate::assemble::session_choice::SessionStorage;
-use crate::assemble::{answering_model, model_cache, provider_choice, role};
-use crate::exit::Problem;
 use crate::frontends::tui::{self, Requests};
-use crate::output;
+use assemble::assembly::Assembly;
+use assemble::exit::Problem;
+use assemble::output;
+use assemble::run_context::RunContext;
+use assemble::session_choice::SessionStorage;
+use assemble::{answering_model, model_cache, provider_choice, role};
 
 /// Commands that only a terminal can carry out.
 const OF_TERMINALS: [&str; 9] =

@@ -8,14 +8,13 @@ use setup::screen::Screen;
 use setup::wizard::{self, Answer, Offer, OfferState};
 
 use super::asynchronously;
-use crate::assemble;
-use crate::assemble::assembly::Assembly;
-use crate::assemble::model_list;
-use crate::assemble::prompt_source::read_stdin;
-use crate::assemble::provider_choice::{self, Candidate, Choice, Key};
-use crate::assemble::run_context::RunContext;
-use crate::exit::{Exit, Outcome, Problem};
-use crate::output;
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::model_list;
+use assemble::output;
+use assemble::prompt_source::read_stdin;
+use assemble::provider_choice::{self, Candidate, Choice, Key};
+use assemble::run_context::RunContext;
 
 pub(super) enum Start {
     Ready(Box<RunContext>),

@@ -9,10 +9,10 @@ use sessions::conversation_log::{self, Kind};
 
 use super::session::thinking;
 use super::text;
-use crate::assemble::run_context::RunContext;
-use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::export;
-use crate::output;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::output;
+use assemble::run_context::RunContext;
 
 pub(crate) fn run(run: &RunContext, command: &LogsCommand) -> Outcome {
     match command {

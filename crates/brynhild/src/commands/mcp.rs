@@ -22,13 +22,13 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::grant;
-use crate::assemble::assembly::Assembly;
-use crate::assemble::audit;
-use crate::assemble::mcp::{self, problem};
-use crate::assemble::run_context::RunContext;
-use crate::exit::{Exit, Outcome, Problem};
-use crate::output;
-use crate::signals::Signals;
+use assemble::assembly::Assembly;
+use assemble::audit;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::mcp::{self, problem};
+use assemble::output;
+use assemble::run_context::RunContext;
+use assemble::signals::Signals;
 use serving::ServingHost;
 
 pub(crate) async fn run(assembly: &Assembly, command: &McpCommand) -> Outcome {

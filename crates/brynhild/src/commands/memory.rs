@@ -8,11 +8,10 @@ use initrunner::memory::{Kind, Memory, MemoryFilter, MemoryStore};
 use serde_json::{Value, json};
 
 use super::confirmed;
-use crate::assemble;
-use crate::assemble::assembly::Assembly;
-use crate::assemble::named_file;
-use crate::assemble::role;
-use crate::exit::{Exit, Outcome, Problem};
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::named_file;
+use assemble::role;
 
 const SHOWN_CHARS: usize = 100;
 

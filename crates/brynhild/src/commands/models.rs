@@ -6,11 +6,11 @@ use contract::provider::Model;
 use serde_json::{Value, json};
 use setup::models::{self, Order};
 
-use crate::assemble::assembly::Assembly;
-use crate::assemble::model_list::{self, offered};
-use crate::assemble::run_context::RunContext;
-use crate::exit::{Exit, Outcome, Problem};
-use crate::output;
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::model_list::{self, offered};
+use assemble::output;
+use assemble::run_context::RunContext;
 
 pub(crate) async fn run(assembly: &Assembly, command: &ModelsCommand) -> Outcome {
     let mut models = match command {

@@ -16,16 +16,16 @@ use contract::tool::Plan;
 use serde_json::{Value, json};
 
 use super::json_input;
-use crate::assemble::assembly::Assembly;
-use crate::assemble::audit;
-use crate::assemble::named_file;
-use crate::assemble::permissions;
-use crate::assemble::permissions::remembered;
-use crate::assemble::role::stores;
-use crate::assemble::run_context::RunContext;
-use crate::assemble::setup::{self, ToolListing};
-use crate::exit::{Exit, Outcome, Problem};
-use crate::output::{self, question, table};
+use assemble::assembly::Assembly;
+use assemble::audit;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::named_file;
+use assemble::output::{self, question, table};
+use assemble::permissions;
+use assemble::permissions::remembered;
+use assemble::role::stores;
+use assemble::run_context::RunContext;
+use assemble::setup::{self, ToolListing};
 
 const NONE_REMEMBERED: &str = "No permission is remembered.";
 

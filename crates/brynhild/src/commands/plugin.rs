@@ -24,15 +24,15 @@ use serde_json::{Map, Value, json};
 use tools::tool_search;
 
 use super::{grant, print_problems, role, shortened, text};
-use crate::assemble::assembly::Assembly;
-use crate::assemble::assembly::workers;
-use crate::assemble::mcp;
-use crate::assemble::plugin_env;
-use crate::assemble::run_context::RunContext;
-use crate::assemble::tool_size;
-use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::plugin_switch::{Switch, not_found, switch};
-use crate::output;
+use assemble::assembly::Assembly;
+use assemble::assembly::workers;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::mcp;
+use assemble::output;
+use assemble::plugin_env;
+use assemble::run_context::RunContext;
+use assemble::tool_size;
 
 pub(crate) async fn run(assembly: &Assembly, command: &PluginCommand) -> Outcome {
     match command {

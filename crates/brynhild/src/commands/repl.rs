@@ -20,17 +20,17 @@ use tui::role_line::{Attachments, RoleLine};
 use tui::user_command;
 
 use super::chat::{self, OpenConversation};
-use crate::assemble::answering_model::{self, AnsweringModel};
-use crate::assemble::assembly::Assembly;
-use crate::assemble::run_context::RunContext;
-use crate::assemble::session_choice::{self, ChosenSession, SessionStorage};
-use crate::assemble::setup::Setup;
-use crate::assemble::{effort, role};
-use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::slash::{self, Control, Expansion, RewindFiles};
 use crate::frontends::{self, View};
-use crate::output;
-use crate::signals::Signals;
+use assemble::answering_model::{self, AnsweringModel};
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::output;
+use assemble::run_context::RunContext;
+use assemble::session_choice::{self, ChosenSession, SessionStorage};
+use assemble::setup::Setup;
+use assemble::signals::Signals;
+use assemble::{effort, role};
 
 /// Converses until the input ends, with `words` as the first prompt.
 pub(crate) async fn run_after(assembly: Assembly, words: Option<String>) -> Outcome {

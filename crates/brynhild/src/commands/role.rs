@@ -17,14 +17,13 @@ use serde_json::{Value, json};
 
 use super::approvals;
 use super::chat::OpenConversation;
-use crate::assemble;
-use crate::assemble::assembly::Assembly;
-use crate::assemble::prompt_source;
-use crate::assemble::role::{self, OpenRole, answer};
-use crate::assemble::run_context::RunContext;
-use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::{self, View};
-use crate::output;
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::output;
+use assemble::prompt_source;
+use assemble::role::{self, OpenRole, answer};
+use assemble::run_context::RunContext;
 
 /// The role and the prompt among the arguments, in either order if `-p` is between them.
 pub(crate) fn words(args: &RunArgs, global: &Global) -> (PathBuf, Vec<String>) {

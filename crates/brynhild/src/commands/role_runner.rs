@@ -25,17 +25,16 @@ use super::approvals;
 use super::chat::OpenConversation;
 use super::earlier_messages;
 use super::role::RoleResult;
-use crate::assemble;
-use crate::assemble::answering_model::AnsweringModel;
-use crate::assemble::assembly::Assembly;
-use crate::assemble::hooks::models::Models;
-use crate::assemble::role::{self, OpenRole};
-use crate::assemble::session_choice::SessionStorage;
-use crate::assemble::setup::BackgroundServices;
-use crate::exit::{Exit, Problem};
 use crate::frontends::{self, View};
-use crate::output;
-use crate::signals::Signals;
+use assemble::answering_model::AnsweringModel;
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Problem};
+use assemble::hooks::models::Models;
+use assemble::output;
+use assemble::role::{self, OpenRole};
+use assemble::session_choice::SessionStorage;
+use assemble::setup::BackgroundServices;
+use assemble::signals::Signals;
 
 pub(super) struct Runner<'a> {
     assembly: &'a Assembly,

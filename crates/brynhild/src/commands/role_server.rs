@@ -21,13 +21,13 @@ use tokio::sync::watch;
 use super::role::RoleResult;
 use super::role_runner::OpenRun;
 use super::{approvals, composed, serve};
-use crate::assemble::answering_model::answering;
-use crate::assemble::assembly::Assembly;
-use crate::assemble::chosen_role::ChosenRole;
-use crate::assemble::role::stores;
-use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::View;
-use crate::output;
+use assemble::answering_model::answering;
+use assemble::assembly::Assembly;
+use assemble::chosen_role::ChosenRole;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::output;
+use assemble::role::stores;
 
 /// A role with its name and the assembly that plays it.
 pub(super) type Served = (String, Assembly, ChosenRole);

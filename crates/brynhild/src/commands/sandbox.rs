@@ -17,11 +17,10 @@ use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
-use crate::assemble;
-use crate::assemble::assembly::Assembly;
-use crate::assemble::run_context::RunContext;
-use crate::exit::{Exit, Outcome, Problem};
-use crate::signals::Signals;
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::run_context::RunContext;
+use assemble::signals::Signals;
 
 /// A shell's exit code if a program was not found.
 const NOT_FOUND: u8 = 127;

@@ -10,8 +10,8 @@ use clap_complete::Shell;
 use contract::event::{Event, Input};
 use serde_json::json;
 
-use crate::exit::{Exit, Outcome, Problem};
-use crate::output;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::output;
 
 /// Prints the schema of events or inputs.
 pub(crate) fn print(inputs: bool) -> Outcome {

@@ -29,13 +29,13 @@ use tokio::sync::{Notify, mpsc};
 
 use super::earlier_messages;
 use super::live::{self, Live, Talk};
-use crate::assemble::run_context::RunContext;
-use crate::assemble::undo::{self, Detail};
-use crate::assemble::{answering_model, audit, model_cache, role, session_choice};
-use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::tui::Requests;
-use crate::output;
-use crate::signals::Signals;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::output;
+use assemble::run_context::RunContext;
+use assemble::signals::Signals;
+use assemble::undo::{self, Detail};
+use assemble::{answering_model, audit, model_cache, role, session_choice};
 
 /// Files that are looked through for the completion of a name.
 const FILES: usize = 100_000;

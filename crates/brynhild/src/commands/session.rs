@@ -17,12 +17,12 @@ use sessions::store::{EventAppender, Store};
 use sessions::summary::Summary;
 
 use super::confirmed;
-use crate::assemble::assembly::Assembly;
-use crate::assemble::run_context::RunContext;
-use crate::assemble::undo::{self, Detail};
-use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::export::write_with;
-use crate::output;
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::output;
+use assemble::run_context::RunContext;
+use assemble::undo::{self, Detail};
 
 pub(crate) fn run(assembly: &Assembly, command: &SessionCommand) -> Outcome {
     let store = assembly.store()?;

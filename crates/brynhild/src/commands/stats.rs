@@ -12,11 +12,11 @@ use statistics::tables::{
 };
 use tools::tool_search;
 
-use crate::assemble::assembly::Assembly;
-use crate::assemble::pricing;
-use crate::assemble::setup::{self, ToolListing};
-use crate::exit::{Outcome, Problem};
-use crate::output;
+use assemble::assembly::Assembly;
+use assemble::exit::{Outcome, Problem};
+use assemble::output;
+use assemble::pricing;
+use assemble::setup::{self, ToolListing};
 
 pub(crate) async fn run(assembly: &Assembly, args: &StatsArgs) -> Outcome {
     let store = assembly.store()?;

@@ -8,9 +8,9 @@ use initrunner::compose::{Composed, Kind};
 use initrunner::member_run::{ComposedRun, VoteRecord};
 use serde_json::{Value, json};
 
-use crate::assemble::assembly::Assembly;
-use crate::assemble::role::stores;
-use crate::exit::Problem;
+use assemble::assembly::Assembly;
+use assemble::exit::Problem;
+use assemble::role::stores;
 
 /// Opens the record of a task, with the results of the flow that is resumed.
 pub(super) fn open(

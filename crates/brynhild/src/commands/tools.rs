@@ -17,12 +17,12 @@ use sessions::tool_statistics::{Metrics, ToolStatistics};
 use sessions::unsaved::Unsaved;
 
 use super::{json_input, shortened};
-use crate::assemble::assembly::Assembly;
-use crate::assemble::run_context::RunContext;
-use crate::assemble::setup::{self, Opening, Setup, ToolListing};
-use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::{self, View};
-use crate::output;
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::output;
+use assemble::run_context::RunContext;
+use assemble::setup::{self, Opening, Setup, ToolListing};
 
 pub(crate) async fn run(assembly: &Assembly, command: &ToolsCommand) -> Outcome {
     match command {

@@ -11,11 +11,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use trust::review::{Detail, QUESTION, Review};
 use trust::store::{Decision, Record, Store};
 
-use crate::assemble::run_context::RunContext;
-use crate::assemble::trust_store;
-use crate::exit::{Exit, Outcome, Problem};
-use crate::output::{self, question};
-use crate::project_root::project_root;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::output::{self, question};
+use assemble::project_root::project_root;
+use assemble::run_context::RunContext;
+use assemble::trust_store;
 
 const CHANGED: &str = "the files of this project changed while you were asked";
 

@@ -9,10 +9,10 @@ use contract::id::SessionId;
 use sessions::error::Error;
 use sessions::export::{Export, ExportError, Thinking};
 
-use crate::assemble::named_file;
-use crate::assemble::run_context::RunContext;
-use crate::exit::Problem;
-use crate::output;
+use assemble::exit::Problem;
+use assemble::named_file;
+use assemble::output;
+use assemble::run_context::RunContext;
 
 /// Exports the current conversation as Markdown: from its log, or from `unsaved` if it has none.
 pub(crate) fn export_conversation(

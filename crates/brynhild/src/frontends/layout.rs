@@ -4,8 +4,8 @@ use ::tui::prose::{Prose, Voice};
 use ::tui::text;
 use line_ui::plain::{Layout, terminal_size};
 
-use crate::assemble::assembly::Assembly;
-use crate::output;
+use assemble::assembly::Assembly;
+use assemble::output;
 
 struct ProseLayout(Prose);
 

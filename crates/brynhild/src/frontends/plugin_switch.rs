@@ -8,10 +8,10 @@ use plugins::plugin::PluginState;
 use plugins::state::{self, State};
 use serde_json::json;
 
-use crate::assemble::assembly::Assembly;
-use crate::assemble::audit;
-use crate::exit::{Exit, Outcome, Problem};
-use crate::output;
+use assemble::assembly::Assembly;
+use assemble::audit;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::output;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Switch {

@@ -9,9 +9,9 @@ use contract::id::SessionId;
 use line_ui::turn::Conversation;
 use line_ui::verdict::Verdict;
 
-use crate::exit::{Exit, Problem};
 use crate::frontends::View;
-use crate::signals::Signals;
+use assemble::exit::{Exit, Problem};
+use assemble::signals::Signals;
 
 /// Passes inputs on and shows events until the inputs end and the work is done. `prompt` returns the
 /// text that a prompt stands for.

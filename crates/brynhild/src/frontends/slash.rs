@@ -25,15 +25,15 @@ use plugins::problem::Problem as Fault;
 use python_host::Missing;
 use serde_json::json;
 
-use crate::assemble::answering_model::AnsweringModel;
-use crate::assemble::assembly::Assembly;
-use crate::assemble::assembly::workers;
-use crate::assemble::permissions::remembered;
-use crate::assemble::run_context::RunContext;
-use crate::assemble::setup::{self, ToolListing};
-use crate::assemble::{effort, mcp};
-use crate::exit::Problem;
-use crate::{assemble, output};
+use assemble::answering_model::AnsweringModel;
+use assemble::assembly::Assembly;
+use assemble::assembly::workers;
+use assemble::exit::Problem;
+use assemble::output;
+use assemble::permissions::remembered;
+use assemble::run_context::RunContext;
+use assemble::setup::{self, ToolListing};
+use assemble::{effort, mcp};
 
 pub(crate) use ::tui::slash::{BUILTIN, Control, RewindFiles, Slash, builtin, parse, sentence};
 

@@ -33,18 +33,18 @@ use sessions::earlier::{self, UserMessage};
 use sessions::snapshots::{SessionSnapshots, UndoReport, UndoRequest};
 use tools::git_branch;
 
-use crate::assemble::answering_model::{self, AnsweringModel};
-use crate::assemble::assembly::Assembly;
-use crate::assemble::permissions::remembered;
-use crate::assemble::run_context::RunContext;
-use crate::assemble::session_choice::SessionStorage;
-use crate::assemble::setup::{BackgroundServices, Reload};
-use crate::assemble::undo::{self, Detail};
-use crate::assemble::{effort, mcp, rewind, themes};
-use crate::exit::Problem;
 use crate::frontends::export::export_conversation;
 use crate::frontends::plugin_switch::{Switch, switch};
 use crate::frontends::slash::{self, Control, Expansion, RewindFiles};
+use assemble::answering_model::{self, AnsweringModel};
+use assemble::assembly::Assembly;
+use assemble::exit::Problem;
+use assemble::permissions::remembered;
+use assemble::run_context::RunContext;
+use assemble::session_choice::SessionStorage;
+use assemble::setup::{BackgroundServices, Reload};
+use assemble::undo::{self, Detail};
+use assemble::{effort, mcp, rewind, themes};
 
 pub(crate) use lists::commands;
 

@@ -15,7 +15,8 @@ const BUDGETS: &[(&str, usize)] = &[
     ("agent/src", 6_400),
     ("approvals/src", 620),
     ("args/src", 1_850),
-    ("brynhild/src", 20_500),
+    ("assemble/src", 9_600),
+    ("brynhild/src", 14_000),
     ("config/src", 3_500),
     ("documents/src", 2_000),
     ("files/src", 1_650),
@@ -41,7 +42,10 @@ const BUDGETS: &[(&str, usize)] = &[
 
 /// The layers of the binary, highest first: a module imports only modules of lower layers. All
 /// other modules of the binary are below the last.
-const LAYERS: &[&str] = &["commands", "frontends", "assemble"];
+const LAYERS: &[&str] = &["commands", "frontends"];
+
+/// The crates that join the others: the binary, and the parts of a conversation below it.
+const COMPOSITION: &[&str] = &["brynhild", "assemble"];
 
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace")
@@ -84,7 +88,7 @@ fn files_below(directory: &Path, extension: &str, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn only_the_binary_depends_on_more_than_contract_and_files() {
+fn only_composition_depends_on_more_than_the_leaves() {
     let crates = crates();
     let members: Vec<&str> = crates.iter().map(|(name, _)| name.as_str()).collect();
     for (name, path) in &crates {
@@ -92,7 +96,9 @@ fn only_the_binary_depends_on_more_than_contract_and_files() {
         let inner = |section| {
             names_in(&manifest, section).into_iter().filter(|name| members.contains(name))
         };
-        if name != "brynhild" {
+        let depends_on_binary = inner("[dependencies]").any(|name| name == "brynhild");
+        assert!(!depends_on_binary, "{name} depends on the binary");
+        if !COMPOSITION.contains(&name.as_str()) {
             // The leaves depend on no other crate of the workspace.
             let leaves: &[&str] = if name == "files" { &[] } else { &["contract", "files"] };
             let wrong: Vec<_> =

@@ -11,11 +11,11 @@ use contract::secret::Secret;
 use serde_json::Value;
 
 use super::token;
-use crate::assemble::assembly::Assembly;
-use crate::assemble::mcp::{self, problem};
-use crate::assemble::run_context::RunContext;
-use crate::exit::{Exit, Outcome, Problem};
-use crate::output;
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::mcp::{self, problem};
+use assemble::output;
+use assemble::run_context::RunContext;
 
 fn address(assembly: &Assembly, name: &str) -> Result<Address, Problem> {
     let server = mcp::discover(assembly).servers.into_iter().find(|server| server.name == name);

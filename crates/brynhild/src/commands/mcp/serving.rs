@@ -22,19 +22,18 @@ use plugins::commands::Command;
 use sessions::unsaved::Unsaved;
 use tokio::sync::mpsc;
 
-use crate::assemble;
-use crate::assemble::assembly::Assembly;
-use crate::assemble::fallback::fallback;
-use crate::assemble::mcp::terminal::Terminal;
-use crate::assemble::run_context::RunContext;
-use crate::assemble::setup::{self, BackgroundServices, Reload, Setup};
-use crate::assemble::side_conversation::SideConversation;
-use crate::environment::Environment;
-use crate::exit::Problem;
 use crate::frontends::slash;
-use crate::output;
-use crate::output::question::about;
-use crate::output::style::Palette;
+use assemble::assembly::Assembly;
+use assemble::environment::Environment;
+use assemble::exit::Problem;
+use assemble::fallback::fallback;
+use assemble::mcp::terminal::Terminal;
+use assemble::output;
+use assemble::output::question::about;
+use assemble::output::style::Palette;
+use assemble::run_context::RunContext;
+use assemble::setup::{self, BackgroundServices, Reload, Setup};
+use assemble::side_conversation::SideConversation;
 
 pub(crate) struct ServingHost {
     /// The conversation of a call, without its hooks and session.

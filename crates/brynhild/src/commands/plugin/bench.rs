@@ -16,13 +16,13 @@ use plugin_kit::example;
 use plugin_kit::workspace::Workspace;
 
 use super::testing::{Recording, plugin_directory, role_file, stage};
-use crate::assemble::assembly::Assembly;
-use crate::assemble::confinement::confinement;
-use crate::assemble::setup::{Offer, Setup};
 use crate::commands::tools;
-use crate::exit::{Exit, Outcome, Problem};
-use crate::output;
-use crate::signals::Signals;
+use assemble::assembly::Assembly;
+use assemble::confinement::confinement;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::output;
+use assemble::setup::{Offer, Setup};
+use assemble::signals::Signals;
 
 pub(super) async fn run(assembly: &Assembly, directory: &Path) -> Outcome {
     let root = plugin_directory(assembly, directory)?;

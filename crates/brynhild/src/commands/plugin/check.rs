@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 
 use super::testing::{role_file, stage};
 use super::{Examined, examine};
-use crate::assemble::assembly::Assembly;
-use crate::assemble::role;
-use crate::exit::{Exit, Outcome, Problem};
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::role;
 
 pub(super) async fn run(assembly: &Assembly, path: &Path) -> Outcome {
     let named = assembly.environment.cwd.join(path);

@@ -9,13 +9,13 @@ use plugin_kit::dev::wait_for_change;
 use serde_json::Value;
 
 use super::testing::{plugin_directory, role_file};
-use crate::assemble::assembly::Assembly;
-use crate::assemble::run_context::RunContext;
-use crate::assemble::session_choice::SessionStorage;
 use crate::commands::{chat, json_input, tools};
-use crate::exit::{Outcome, Problem};
-use crate::output;
-use crate::signals::Signals;
+use assemble::assembly::Assembly;
+use assemble::exit::{Outcome, Problem};
+use assemble::output;
+use assemble::run_context::RunContext;
+use assemble::session_choice::SessionStorage;
+use assemble::signals::Signals;
 
 /// The flags of a conversation with the plugin, which shows the events of calls.
 pub(crate) fn conversation(global: Global, args: &PluginDevArgs) -> Result<Global, Problem> {

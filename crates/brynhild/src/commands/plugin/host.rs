@@ -5,19 +5,19 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use plugin_kit::host::{Host, HostError, Job, OnChange};
+use plugin_kit::host::{Host, Job, OnChange};
 use plugin_kit::install;
 use plugins::{entry_points, process};
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::servers;
-use crate::assemble::assembly::Assembly;
-use crate::assemble::assembly::workers;
-use crate::assemble::audit;
 use crate::commands::confirmed;
-use crate::exit::{Exit, Problem};
-use crate::output;
+use assemble::assembly::Assembly;
+use assemble::assembly::workers;
+use assemble::audit;
+use assemble::exit::Problem;
+use assemble::output;
 
 const TIME: Duration = Duration::from_mins(10);
 const OUTPUT_LIMIT: usize = 1 << 20;
@@ -30,24 +30,6 @@ pub(crate) struct KitHost<'a> {
 impl<'a> KitHost<'a> {
     pub(crate) fn new(assembly: &'a Assembly) -> Result<Self, Problem> {
         Ok(Self { assembly, config_dir: assembly.config_dir()? })
-    }
-}
-
-impl HostError for Problem {
-    fn misuse(text: String) -> Self {
-        Self::misuse(text)
-    }
-
-    fn failed(text: String) -> Self {
-        Self::failed(text)
-    }
-
-    fn declined(text: String) -> Self {
-        Self::new(Exit::PermissionNeeded, text)
-    }
-
-    fn hint(self, hint: String) -> Self {
-        Self { hint: Some(hint), ..self }
     }
 }
 

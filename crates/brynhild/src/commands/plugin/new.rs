@@ -6,8 +6,8 @@ use args::PluginNewArgs;
 use plugin_kit::template::TEMPLATES;
 use serde_json::json;
 
-use crate::assemble::run_context::RunContext;
-use crate::exit::{Outcome, Problem};
+use assemble::exit::{Outcome, Problem};
+use assemble::run_context::RunContext;
 
 pub(super) fn run(run: &RunContext, args: &PluginNewArgs) -> Outcome {
     let template = TEMPLATES.iter().find(|it| it.kind == args.kind);

@@ -9,9 +9,9 @@ use plugins::parts;
 use plugins::plugin::Place;
 use python_host::Missing;
 
-use crate::assemble::assembly::Assembly;
-use crate::assemble::assembly::workers;
-use crate::exit::Problem;
+use assemble::assembly::Assembly;
+use assemble::assembly::workers;
+use assemble::exit::Problem;
 
 /// Adds the faults of the parts of the plugin in `root` to those of its manifest.
 pub(super) async fn check(

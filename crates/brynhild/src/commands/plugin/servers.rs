@@ -6,12 +6,12 @@ use ::mcp::{CatalogState, Servers};
 use plugin_kit::host::OnChange;
 use plugin_kit::lock::{self, Lock};
 
-use crate::assemble::assembly::Assembly;
-use crate::assemble::mcp;
-use crate::assemble::run_context::RunContext;
 use crate::commands::confirmed;
-use crate::exit::{Exit, Problem};
-use crate::output;
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Problem};
+use assemble::mcp;
+use assemble::output;
+use assemble::run_context::RunContext;
 
 /// Compares the servers of a plugin with the lock file, and records the tools that the user agreed to.
 /// Without `on_change` no server is started: cached tools are recorded.

@@ -19,19 +19,18 @@ use plugin_kit::{example, golden};
 use plugins::manifest;
 
 use super::{Examined, examine, ignored};
-use crate::assemble;
-use crate::assemble::assembly::Assembly;
-use crate::assemble::assembly::workers;
-use crate::assemble::named_file;
-use crate::assemble::role;
-use crate::assemble::run_context::RunContext;
-use crate::assemble::setup::{self, ToolListing};
 use crate::commands::chat::{self, OpenConversation};
 use crate::commands::tools;
-use crate::environment::Terminal;
-use crate::exit::{Exit, Outcome, Problem};
 use crate::frontends::View;
-use crate::output;
+use assemble::assembly::Assembly;
+use assemble::assembly::workers;
+use assemble::environment::Terminal;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::named_file;
+use assemble::output;
+use assemble::role;
+use assemble::run_context::RunContext;
+use assemble::setup::{self, ToolListing};
 
 pub(super) async fn run(assembly: &Assembly, args: &PluginTestArgs) -> Outcome {
     let shown = args.directory.display().to_string();

@@ -12,13 +12,13 @@ use tui::host::Leave;
 use tui::user_command::UserCommands;
 
 use super::{Next, worsen};
-use crate::assemble::role::OpenRole;
-use crate::assemble::run_context::RunContext;
-use crate::assemble::session_choice::SessionStorage;
-use crate::exit::{Exit, Problem};
 use crate::frontends::tui::Requests;
 use crate::frontends::{self, View as _};
-use crate::output;
+use assemble::exit::{Exit, Problem};
+use assemble::output;
+use assemble::role::OpenRole;
+use assemble::run_context::RunContext;
+use assemble::session_choice::SessionStorage;
 
 pub(super) struct Session<'a> {
     pub(super) conversation: Conversation,

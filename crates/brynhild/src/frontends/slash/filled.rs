@@ -11,11 +11,11 @@ use contract::skill::Skill;
 use contract::tool::ToolSpec;
 use plugins::commands::{Command, Here, Piece, Recipe};
 
-use crate::assemble::assembly::Assembly;
-use crate::assemble::permissions;
-use crate::assemble::skill_grants::grant_name;
-use crate::exit::Problem;
-use crate::{assemble, output};
+use assemble::assembly::Assembly;
+use assemble::exit::Problem;
+use assemble::output;
+use assemble::permissions;
+use assemble::skill_grants::grant_name;
 
 const MAX_FILE_BYTES: u64 = 100_000;
 

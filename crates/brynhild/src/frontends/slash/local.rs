@@ -5,10 +5,9 @@ use contract::sandbox::{Access, Fixed};
 use plugins::claude::shell;
 use plugins::commands::{Command, Rank};
 
-use crate::assemble;
-use crate::assemble::assembly::Assembly;
-use crate::assemble::run_context::RunContext;
-use crate::exit::Problem;
+use assemble::assembly::Assembly;
+use assemble::exit::Problem;
+use assemble::run_context::RunContext;
 
 pub(super) async fn run(
     assembly: &Assembly,

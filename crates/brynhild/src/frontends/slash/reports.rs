@@ -5,13 +5,13 @@ use plugins::open_plugins::Listed;
 use tools::git_branch;
 
 use super::{Facts, sentence};
-use crate::assemble::agent_list::{Agent, AgentList};
-use crate::assemble::assembly::Assembly;
-use crate::assemble::mcp;
-use crate::assemble::run_context::RunContext;
-use crate::exit::Problem;
 use crate::frontends::tui::confinement;
-use crate::output::table;
+use assemble::agent_list::{Agent, AgentList};
+use assemble::assembly::Assembly;
+use assemble::exit::Problem;
+use assemble::mcp;
+use assemble::output::table;
+use assemble::run_context::RunContext;
 
 pub(super) fn status(assembly: &Assembly, facts: &Facts<'_>) -> String {
     let place = assembly.place();

@@ -11,13 +11,13 @@ use plugins::dialects::Named;
 use sessions::earlier;
 
 use super::{BUILTIN, Facts, Offer, sentence};
-use crate::assemble::assembly::Assembly;
-use crate::assemble::permissions::remembered;
-use crate::assemble::pricing;
-use crate::assemble::rewind;
-use crate::assemble::run_context::RunContext;
-use crate::exit::Problem;
-use crate::output::table;
+use assemble::assembly::Assembly;
+use assemble::exit::Problem;
+use assemble::output::table;
+use assemble::permissions::remembered;
+use assemble::pricing;
+use assemble::rewind;
+use assemble::run_context::RunContext;
 
 const SESSIONS: usize = 10;
 

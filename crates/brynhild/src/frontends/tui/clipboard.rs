@@ -2,7 +2,7 @@
 
 use ::tui::clipboard::{CopyProgram, copy_programs};
 
-use crate::assemble::run_context::RunContext;
+use assemble::run_context::RunContext;
 
 /// Copies a text. Failures are not reported: the terminal also gets it.
 pub(super) fn put(run: &RunContext, text: &str) {

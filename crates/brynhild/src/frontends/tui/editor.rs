@@ -4,8 +4,8 @@ use std::path::Path;
 
 use files::private;
 
-use crate::assemble::run_context::RunContext;
-use crate::exit::Problem;
+use assemble::exit::Problem;
+use assemble::run_context::RunContext;
 
 pub(super) async fn edit(run: &RunContext, text: &str) -> Result<String, Problem> {
     let environment = &run.environment;

@@ -12,15 +12,14 @@ use sessions::messages::{self, Role};
 use sessions::store::Store;
 use sessions::summary::Summary;
 
-use crate::assemble;
-use crate::assemble::answering_model::AnsweringModel;
-use crate::assemble::assembly::Assembly;
-use crate::assemble::permissions::remembered;
-use crate::assemble::provider_choice::{self, Candidate};
-use crate::assemble::run_context::RunContext;
-use crate::assemble::{mcp, model_list, themes};
-use crate::exit::Problem;
 use crate::frontends::slash::{self, Offer};
+use assemble::answering_model::AnsweringModel;
+use assemble::assembly::Assembly;
+use assemble::exit::Problem;
+use assemble::permissions::remembered;
+use assemble::provider_choice::{self, Candidate};
+use assemble::run_context::RunContext;
+use assemble::{mcp, model_list, themes};
 
 const FILES: usize = 100_000;
 const RECENT: usize = 3;
