@@ -1,7 +1,7 @@
 //! Writes a tree as YAML, one value a line, so that each line has one origin.
 
 use contract::text::is_hidden;
-use files::yaml::{Options, resolve};
+use formats::yaml::{Options, resolve};
 use serde_json::Value;
 
 use crate::origin::{Content, Node};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use contract::text::visible;
 use files::private;
-use files::yaml::Malformed;
+use formats::yaml::Malformed;
 use serde_json::Value;
 
 use crate::origin::{Layer, Origin, parse, shown};

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use contract::text::visible;
-use files::yaml::tree::{self, Tree};
-use files::yaml::{self, Malformed, Options};
+use formats::yaml::tree::{self, Tree};
+use formats::yaml::{self, Malformed, Options};
 
 /// A source of settings, weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,7 +2,7 @@
 //! names that begin with `BRYNHILD_` are known here; nothing else is a setting.
 
 use contract::text::{closest, visible};
-use files::yaml::{Options, resolve};
+use formats::yaml::{Options, resolve};
 use serde_json::Value;
 
 use crate::merge::{merge, remove};

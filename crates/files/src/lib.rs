@@ -13,4 +13,3 @@ pub mod protected;
 pub mod skip;
 pub mod stamp;
 pub mod surroundings;
-pub mod yaml;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use fancy_regex::Regex;
-use files::yaml;
+use formats::yaml;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

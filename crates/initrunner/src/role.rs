@@ -21,7 +21,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use files::{bounded, yaml};
+use files::bounded;
+use formats::yaml;
 use serde::Serialize;
 use serde_json::{Map, Value};
 

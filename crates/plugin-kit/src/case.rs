@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use contract::event::{Event, EventKind};
 use contract::text::closest;
-use files::yaml;
+use formats::yaml;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;

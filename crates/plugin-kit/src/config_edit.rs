@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use files::private::{self, Durability};
-use files::yaml::tree::{Content, Tree};
-use files::yaml::{Options, parse, resolve};
+use formats::yaml::tree::{Content, Tree};
+use formats::yaml::{Options, parse, resolve};
 use serde_json::{Map, Value};
 
 /// The text could not be edited; the lines to add by hand.

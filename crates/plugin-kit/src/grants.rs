@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use files::private::{self, Durability};
-use files::yaml::{self, tree::Node};
+use formats::yaml::{self, tree::Node};
 use serde_json::{Map, Value, json};
 
 use crate::config_edit;

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use files::{bounded, yaml};
+use files::bounded;
+use formats::yaml;
 use serde_json::Value;
 
 use crate::source::is_name;

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use ::files::yaml::{self, Malformed, Options, YES_NO};
+use formats::yaml::{self, Malformed, Options, YES_NO};
 use serde_json::{Map, Value};
 
 use crate::files::{self, Boundary};

@@ -7,7 +7,7 @@ mod requirement;
 
 use std::path::Path;
 
-use ::files::yaml::{self, YES_NO};
+use formats::yaml::{self, YES_NO};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

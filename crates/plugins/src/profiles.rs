@@ -6,9 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use ::files::yaml::tree::Node;
-use ::files::yaml::{self, YES_NO};
 use contract::text::closest;
+use formats::yaml::tree::Node;
+use formats::yaml::{self, YES_NO};
 pub use model_profile::ModelProfile;
 use serde_json::Value;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use ::files::yaml::{self, YES_NO};
+use formats::yaml::{self, YES_NO};
 use serde_json::{Map, Value};
 
 use crate::files::{self, Boundary, Refusal};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use contract::provider::ReasoningLevel;
-use files::yaml::{self, YES_NO};
+use formats::yaml::{self, YES_NO};
 use serde::Deserialize;
 use serde_json::Value;
 

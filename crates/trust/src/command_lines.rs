@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use files::yaml;
+use formats::yaml;
 use serde_json::{Map, Value};
 
 use crate::program::Program;

@@ -8,7 +8,6 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::files::yaml;
 use ::mcp::config::foreign;
 use ::mcp::config::{
     ConfigProblem, EditError, FileKind, ProblemKind, Scope, ServerFile, Source, unpinned_package,
@@ -17,6 +16,7 @@ use ::mcp::{ApprovedChanges, CatalogState, ServerStatus, serve, tool_name};
 use args::{McpAddArgs, McpCommand, McpScope};
 use contract::secret::Secret;
 use contract::text::visible;
+use formats::yaml;
 use plugins::env::home_relative;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;

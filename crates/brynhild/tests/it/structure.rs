@@ -19,7 +19,8 @@ const BUDGETS: &[(&str, usize)] = &[
     ("brynhild/src", 14_000),
     ("config/src", 3_500),
     ("documents/src", 2_000),
-    ("files/src", 1_650),
+    ("files/src", 1_300),
+    ("formats/src", 1_300),
     ("initrunner/src", 13_000),
     ("line-ui/src", 2_150),
     ("mcp/src", 9_500),
@@ -43,6 +44,9 @@ const BUDGETS: &[(&str, usize)] = &[
 /// The layers of the binary, highest first: a module imports only modules of lower layers. All
 /// other modules of the binary are below the last.
 const LAYERS: &[&str] = &["commands", "frontends"];
+
+/// The crates that others may depend on. They depend on no crate of the workspace.
+const LEAVES: &[&str] = &["contract", "files", "formats"];
 
 /// The crates that join the others: the binary, and the parts of a conversation below it.
 const COMPOSITION: &[&str] = &["brynhild", "assemble"];
@@ -99,8 +103,7 @@ fn only_composition_depends_on_more_than_the_leaves() {
         let depends_on_binary = inner("[dependencies]").any(|name| name == "brynhild");
         assert!(!depends_on_binary, "{name} depends on the binary");
         if !COMPOSITION.contains(&name.as_str()) {
-            // The leaves depend on no other crate of the workspace.
-            let leaves: &[&str] = if name == "files" { &[] } else { &["contract", "files"] };
+            let leaves: &[&str] = if LEAVES.contains(&name.as_str()) { &[] } else { LEAVES };
             let wrong: Vec<_> =
                 inner("[dependencies]").filter(|name| !leaves.contains(name)).collect();
             assert!(wrong.is_empty(), "{name} depends on {wrong:?}");
@@ -111,13 +114,6 @@ fn only_composition_depends_on_more_than_the_leaves() {
         let in_product = inner("[dependencies]").any(|name| name == "testkit");
         assert!(!in_product, "{name} ships testkit");
     }
-    let contract = fs::read_to_string(workspace().join("crates/contract/Cargo.toml"));
-    let contract = contract.expect("a manifest");
-    let wrong: Vec<_> = names_in(&contract, "[dependencies]")
-        .into_iter()
-        .filter(|name| members.contains(name))
-        .collect();
-    assert!(wrong.is_empty(), "contract depends on {wrong:?}");
 }
 
 #[test]

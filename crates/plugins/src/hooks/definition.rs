@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ::files::yaml::tree::{Content, Position, Tree as Node};
-use ::files::yaml::{self, Options, YES_NO};
 use contract::hook::OnFailure;
 use contract::text::closest;
+use formats::yaml::tree::{Content, Position, Tree as Node};
+use formats::yaml::{self, Options, YES_NO};
 use serde_json::Value;
 
 use super::event::{self, Event};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ::files::yaml::tree::{Content, Tree as Node};
+use formats::yaml::tree::{Content, Tree as Node};
 use serde_json::{Map, Number, Value};
 
 use super::pattern::Pattern;
@@ -106,7 +106,7 @@ fn is_same(wanted: &Value, value: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use ::files::yaml::tree::Position;
+    use formats::yaml::tree::Position;
     use serde_json::json;
 
     use super::*;

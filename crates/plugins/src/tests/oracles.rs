@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ::files::yaml::{self, Options, YES_NO};
+use formats::yaml::{self, Options, YES_NO};
 use serde_json::Value;
 
 use crate::frontmatter::{self, Reading};

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use contract::text::visible;
-use files::yaml::tree::{Content, Node};
-use files::yaml::{self, Malformed, Options};
+use formats::yaml::tree::{Content, Node};
+use formats::yaml::{self, Malformed, Options};
 
 use super::scenario::{Expect, Fault, FaultKind, Scenario, TextMatch, Turn, WhenExhausted};
 use super::template;

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use files::yaml::{self, Options};
+use formats::yaml::{self, Options};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

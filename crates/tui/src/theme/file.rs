@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use files::yaml::{self, Malformed, Options};
+use formats::yaml::{self, Malformed, Options};
 use ratatui_core::style::{Color, Modifier, Style};
 use serde::Deserialize;
 

@@ -1,0 +1,4 @@
+//! Notations that several crates read or write: text in, values out. Nothing here reads a file,
+//! starts a process or knows another crate of the workspace.
+
+pub mod yaml;
