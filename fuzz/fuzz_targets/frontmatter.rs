@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| plugins::oracles::frontmatter(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| formats::oracles::frontmatter(bytes));

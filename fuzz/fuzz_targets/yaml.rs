@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| plugins::oracles::yaml(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| formats::oracles::yaml(bytes));

@@ -9,6 +9,9 @@ use ::files::bounded;
 
 use crate::problem::{Problem, shown};
 
+/// The largest text file of a plugin.
+pub(crate) const TEXT_LIMIT: usize = 1 << 20;
+
 /// The directories in which a path's target may be.
 #[derive(Clone, Copy)]
 pub(crate) enum Boundary<'a> {

@@ -16,7 +16,6 @@ pub mod entry_points;
 pub mod env;
 mod files;
 mod fingerprint;
-pub mod frontmatter;
 pub mod guard;
 mod hash;
 pub mod hidden;
@@ -29,9 +28,6 @@ pub mod lmao;
 pub mod manifest;
 pub mod offer;
 pub mod open_plugins;
-#[cfg(any(test, fuzzing))]
-#[path = "tests/oracles.rs"]
-pub mod oracles;
 pub mod parts;
 pub mod plugin;
 pub mod plugin_set;

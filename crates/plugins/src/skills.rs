@@ -10,16 +10,17 @@ use std::path::{Path, PathBuf};
 use contract::skill::Skill;
 
 use crate::files::{self, Boundary};
-use crate::frontmatter::Blocks;
 use crate::offer::Contributions;
 use crate::problem::{Problem, shown};
 
+mod blocks;
 mod directory;
 mod offered;
 mod strict;
 
+use blocks::Blocks;
 pub(crate) use directory::fault_of_name;
-pub use directory::split_tools;
+pub use directory::{keys_and_body, split_tools};
 pub use strict::validate;
 
 /// Lines of a body above which a skill should move text to references.

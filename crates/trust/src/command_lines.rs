@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use formats::yaml;
+use formats::{frontmatter, yaml};
 use serde_json::{Map, Value};
 
 use crate::program::Program;
@@ -59,16 +59,15 @@ pub(crate) fn command_lines(path: &str, bytes: &[u8], program: &Program) -> Vec<
 }
 
 fn in_markdown(text: &str) -> Vec<CommandLine> {
-    let head = text.strip_prefix("---").and_then(|rest| Some(rest.split_once("\n---")?.0));
-    let head = head.and_then(|head| yaml::value(head).ok());
-    let run = head.as_ref().and_then(|head| words(head.get("run")?));
-    let granted = head.as_ref().and_then(granted);
+    let (keys, _) = frontmatter::parse_optional(text).unwrap_or_default();
+    let run = keys.get("run").and_then(words);
+    let granted = granted(&keys);
     let commands = run.into_iter().chain(filled(text)).chain(fenced(text)).map(CommandLine::shell);
     granted.map(CommandLine::shown).into_iter().chain(commands).collect()
 }
 
-fn granted(value: &Value) -> Option<String> {
-    let tools = ["allowed-tools", "allowed_tools"].iter().find_map(|name| value.get(*name))?;
+fn granted(keys: &Map<String, Value>) -> Option<String> {
+    let tools = ["allowed-tools", "allowed_tools"].iter().find_map(|name| keys.get(*name))?;
     let tools = texts(tools).join(", ");
     (!tools.is_empty())
         .then(|| format!("lets these run without a question while it is used: {tools}"))
@@ -231,6 +230,8 @@ mod tests {
         assert_eq!(shown(path, head.as_bytes()), [wanted]);
         let head = "---\nallowed-tools: Bash(git:*), Read\n---\n";
         assert!(shown(path, head.as_bytes())[0].ends_with("Bash(git:*), Read"));
+        let head = "---\ndescription: Use it: now\nallowed-tools: Bash\n---\n";
+        assert!(shown(path, head.as_bytes())[0].ends_with("while it is used: Bash"));
         assert!(shown(path, b"---\nname: a\n---\nallowed-tools: Bash\n").is_empty());
         assert!(shown(path, b"plain").is_empty());
     }

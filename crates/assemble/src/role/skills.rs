@@ -6,7 +6,6 @@ use initrunner::auto_skill::{self, AutoSkill};
 use initrunner::builtin;
 use initrunner::role::{Finding, Role, Severity, ToolEntry};
 use initrunner::skill::{self, RoleSkill, SkillDocument};
-use plugins::frontmatter;
 
 use super::{ChosenRole, reach};
 use crate::assembly::Assembly;
@@ -50,7 +49,7 @@ fn read_skill(
     if !directories.iter().any(|directory| path.starts_with(directory)) {
         reach::check(assembly, role, path)?;
     }
-    let (keys, body) = frontmatter::read_lenient(path)?;
+    let (keys, body) = plugins::skills::keys_and_body(path)?;
     Ok(SkillDocument { keys, body })
 }
 

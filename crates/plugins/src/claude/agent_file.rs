@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::document;
 use crate::files::{self, Boundary};
-use crate::frontmatter;
 use crate::hidden;
 use crate::problem::Problem;
 
@@ -53,7 +52,7 @@ pub fn agents_in(directory: &Path) -> (Vec<AgentFile>, Vec<Problem>) {
     };
     let is_markdown = |path: &&PathBuf| path.extension().is_some_and(|it| it == "md");
     for path in entries.iter().filter(is_markdown) {
-        match files::read(path, Boundary::Anywhere, frontmatter::LIMIT) {
+        match files::read(path, Boundary::Anywhere, files::TEXT_LIMIT) {
             Ok(text) => match parse(path, &text.text, None) {
                 Ok(agent) => agents.push(agent),
                 Err(problem) => problems.push(problem),

@@ -11,7 +11,6 @@ use super::manifest::{self, Declared, Form, Given};
 use super::values::{self, Values};
 use super::{Loaded, agent_file, handlers, portable, servers, skill};
 use crate::files::{self, Boundary};
-use crate::frontmatter;
 use crate::plugin::{Plugin, ReportLine};
 use crate::problem::Problem;
 
@@ -156,7 +155,7 @@ impl Loading {
 
     fn text(&mut self, file: &Path) -> Option<String> {
         let directories = [self.root.clone()];
-        match files::read(file, Boundary::Within(&directories), frontmatter::LIMIT) {
+        match files::read(file, Boundary::Within(&directories), files::TEXT_LIMIT) {
             Ok(text) if !text.truncated => return Some(text.text),
             Ok(_) => {
                 self.fail(Problem::new(file, "the file is larger than 1 MiB", "shorten it"));

@@ -6,11 +6,11 @@ use contract::text::closest;
 use serde_json::{Map, Value};
 
 use super::{Command, Label};
-use crate::files::{self, Boundary};
-use crate::frontmatter::{self, Reading};
+use crate::files::{self, Boundary, TEXT_LIMIT};
 use crate::hidden;
 use crate::hooks::relocated;
 use crate::problem::Problem;
+use formats::frontmatter::{self, Reading};
 
 const NAME_LIMIT: usize = 64;
 const DESCRIPTION_LIMIT: usize = 512;
@@ -21,8 +21,7 @@ pub(super) fn read(
     boundary: Boundary<'_>,
     label: &Label,
 ) -> Result<(Command, Vec<Problem>), Problem> {
-    let file =
-        files::read(path, boundary, frontmatter::LIMIT).map_err(|refusal| refusal.problem(path))?;
+    let file = files::read(path, boundary, TEXT_LIMIT).map_err(|refusal| refusal.problem(path))?;
     if file.truncated {
         return Err(Problem::new(path, "the file is larger than 1 MiB", "shorten it"));
     }

@@ -4,10 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use contract::skill::Skill;
-use serde_json::Value;
+use formats::frontmatter::{self, Document, Reading};
+use serde_json::{Map, Value};
 
-use crate::files::{self, Boundary, Refusal};
-use crate::frontmatter::{self, Blocks, Document, Reading};
+use super::blocks::Blocks;
+use crate::files::{self, Boundary, Refusal, TEXT_LIMIT};
 use crate::hidden;
 use crate::problem::Problem;
 
@@ -60,8 +61,7 @@ pub(super) fn skill_file(directory: &Path) -> Option<PathBuf> {
 }
 
 pub(super) fn read(file: &Path, boundary: Boundary<'_>) -> Result<String, Problem> {
-    let text =
-        files::read(file, boundary, frontmatter::LIMIT).map_err(|refusal| refusal.problem(file))?;
+    let text = files::read(file, boundary, TEXT_LIMIT).map_err(|refusal| refusal.problem(file))?;
     if text.truncated {
         return Err(Problem::new(
             file,
@@ -70,6 +70,14 @@ pub(super) fn read(file: &Path, boundary: Boundary<'_>) -> Result<String, Proble
         ));
     }
     Ok(text.text)
+}
+
+/// Reads the keys and the body of a skill's file, with a repair of what is almost YAML.
+pub fn keys_and_body(file: &Path) -> Result<(Map<String, Value>, String), String> {
+    let text = read(file, Boundary::Anywhere).map_err(|problem| problem.to_string())?;
+    let document = frontmatter::parse(&text, Reading::Lenient)
+        .map_err(|error| format!("{}: {}", file.display(), error.what))?;
+    Ok((document.keys, document.body.to_owned()))
 }
 
 /// Makes a skill of the text of `file`, which may be the name of a skill in the binary.
@@ -81,8 +89,11 @@ pub(super) fn parse(
 ) -> Result<(Skill, Vec<Problem>), Problem> {
     let mut remarks = Vec::new();
     let text = strip(text, file, &mut remarks);
-    let document = frontmatter::parse_known(&text, Reading::Lenient, blocks)
+    let document = frontmatter::parse_known(&text, Reading::Lenient, |block| blocks.get(block))
         .map_err(|error| Problem::new(file, error.what, error.hint))?;
+    if document.repaired.is_none() {
+        blocks.keep(document.block, &document.keys);
+    }
     if let Some(error) = &document.repaired {
         let what = format!("{} (read as text all the same)", error.what);
         remarks.push(Problem::new(file, what, error.hint));

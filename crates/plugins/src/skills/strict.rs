@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::{BODY_LINES_LIMIT, directory};
 use crate::files::Boundary;
-use crate::frontmatter::{self, Document, Reading};
 use crate::hidden;
 use crate::problem::Problem;
+use formats::frontmatter::{self, Document, Reading};
 
 const KEYS: [&str; 6] =
     ["name", "description", "license", "compatibility", "metadata", "allowed-tools"];

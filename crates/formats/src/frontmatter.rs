@@ -4,46 +4,45 @@
 //! line that begins with `---`, whatever follows on that line: it belongs to the body.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
-use formats::yaml::{self, Malformed, Options, YES_NO};
 use serde_json::{Map, Value};
 
-use crate::files::{self, Boundary};
+use crate::yaml::{self, Malformed, Options, YES_NO};
 
-mod blocks;
-
-pub(crate) use blocks::Blocks;
-
-pub(crate) const LIMIT: usize = 1 << 20;
+/// Keys whose values are plain words in files for Claude Code, whatever they begin with.
+const PLAIN_KEYS: [&str; 5] =
+    ["argument-hint", "description", "when_to_use", "allowed-tools", "paths"];
 
 /// The treatment of a block that is not quite YAML.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reading {
+pub enum Reading {
     Strict,
     /// One repair is tried: values that need quotes get them, and the last of two equal keys holds.
     Lenient,
 }
 
+/// A file, taken apart.
 #[derive(Debug)]
-pub(crate) struct Document<'a> {
-    pub(crate) keys: Map<String, Value>,
-    pub(crate) body: &'a str,
-    pub(crate) repaired: Option<Error>,
-    block: &'a str,
+pub struct Document<'a> {
+    pub keys: Map<String, Value>,
+    pub body: &'a str,
+    /// The error that was repaired, if there was one.
+    pub repaired: Option<Error>,
+    /// The text of the front matter.
+    pub block: &'a str,
 }
 
 const REPEATED_KEYS: Options = Options { repeated_keys: true, ..YES_NO };
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Error {
-    pub(crate) what: String,
-    pub(crate) hint: &'static str,
+pub struct Error {
+    pub what: String,
+    pub hint: &'static str,
 }
 
 impl Document<'_> {
     /// `line N: ` for the line of the file where a key stands, or nothing.
-    pub(crate) fn place_of(&self, key: &str) -> String {
+    pub fn place_of(&self, key: &str) -> String {
         self.block
             .lines()
             .position(|line| {
@@ -53,27 +52,19 @@ impl Document<'_> {
     }
 }
 
-/// Reads the front matter and the body of a file, with a repair of what is almost YAML.
-pub fn read_lenient(file: &Path) -> Result<(Map<String, Value>, String), String> {
-    let text = files::read(file, Boundary::Anywhere, LIMIT)
-        .map_err(|refusal| refusal.problem(file).to_string())?;
-    let document = parse(&text.text, Reading::Lenient)
-        .map_err(|error| format!("{}: {}", file.display(), error.what))?;
-    Ok((document.keys, document.body.to_owned()))
+/// Reads a file's front matter.
+pub fn parse(text: &str, reading: Reading) -> Result<Document<'_>, Error> {
+    parse_known(text, reading, |_| None)
 }
 
-pub(crate) fn parse(text: &str, reading: Reading) -> Result<Document<'_>, Error> {
-    parse_known(text, reading, &mut Blocks::default())
-}
-
-/// Like [`parse`], for a block that may be in the cache.
-pub(crate) fn parse_known<'a>(
-    text: &'a str,
+/// Like [`parse`]; `known` has the keys of front matter that was read before, by its text.
+pub fn parse_known(
+    text: &str,
     reading: Reading,
-    blocks: &mut Blocks,
-) -> Result<Document<'a>, Error> {
+    known: impl FnOnce(&str) -> Option<Map<String, Value>>,
+) -> Result<Document<'_>, Error> {
     let (block, body) = split(text)?;
-    if let Some(keys) = blocks.get(block) {
+    if let Some(keys) = known(block) {
         return Ok(Document { keys, body, repaired: None, block });
     }
     let (value, repaired) = match (read_yaml(block, YES_NO), reading) {
@@ -88,18 +79,56 @@ pub(crate) fn parse_known<'a>(
         }
     };
     match value {
-        Value::Object(keys) => {
-            if repaired.is_none() {
-                blocks.keep(block, &keys);
-            }
-            Ok(Document { keys, body, repaired, block })
-        }
+        Value::Object(keys) => Ok(Document { keys, body, repaired, block }),
         Value::Null => Err(empty()),
         _ => Err(Error {
             what: "line 2: the front matter is not a mapping".into(),
             hint: "write `key: value` lines between the two `---` lines",
         }),
     }
+}
+
+/// Reads the keys and the body of a file as Claude Code does: front matter may be missing or empty,
+/// and values that are plain words need no quotes.
+pub fn parse_optional(text: &str) -> Result<(Map<String, Value>, String), Error> {
+    let first = text.lines().next().unwrap_or_default();
+    if first.trim_end() != "---" {
+        return Ok((Map::new(), text.trim().to_owned()));
+    }
+    if let Some(body) = without_keys(text) {
+        return Ok((Map::new(), body));
+    }
+    let read = |text: &str| {
+        parse(text, Reading::Lenient).map(|document| (document.keys, document.body.to_owned()))
+    };
+    read(text).or_else(|error| read(&with_quotes(text)).map_err(|_| error))
+}
+
+fn without_keys(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once('\n')?;
+    let (block, body) = match rest.strip_prefix("---") {
+        Some(body) => ("", body),
+        None => rest.split_once("\n---")?,
+    };
+    block.trim().is_empty().then(|| body.trim().to_owned())
+}
+
+/// The text with the values of [`PLAIN_KEYS`] in quotes.
+fn with_quotes(text: &str) -> String {
+    let mut is_head = true;
+    let mut lines = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        is_head &= index == 0 || !line.starts_with("---");
+        let plain = line.split_once(':').filter(|(key, value)| {
+            let is_quoted = value.trim_start().starts_with(['"', '\'', '|', '>']);
+            is_head && PLAIN_KEYS.contains(key) && !is_quoted && !value.trim().is_empty()
+        });
+        lines.push(match plain {
+            Some((key, value)) => format!("{key}: '{}'", value.trim().replace('\'', "''")),
+            None => line.to_owned(),
+        });
+    }
+    lines.join("\n")
 }
 
 fn split(text: &str) -> Result<(&str, &str), Error> {

@@ -1,12 +1,12 @@
-//! What must hold for any bytes that a plugin brings, one function for each target: a fuzzer calls
-//! them with what it invents (`fuzz/`), tests with what they generate, and all replay the corpus.
+//! Properties that hold for any bytes, one function for each target: a fuzzer calls them with what
+//! it invents (`fuzz/`), tests with what they generate, and all replay the corpus.
 
 use std::collections::BTreeMap;
 
-use formats::yaml::{self, Options, YES_NO};
 use serde_json::Value;
 
 use crate::frontmatter::{self, Reading};
+use crate::yaml::{self, Options, YES_NO};
 
 /// A file with front matter: the body is a part of the file, byte for byte; a strict reading that
 /// succeeds is what a lenient one gives, without a repair.

@@ -146,3 +146,14 @@ fn key_line_is_found() {
     assert_eq!(document.place_of("allowed-tools"), "line 3: ");
     assert_eq!(document.place_of("nam"), "");
 }
+
+#[test]
+fn front_matter_may_be_missing_or_empty() {
+    for text in ["body\n", "---\n---\nbody", "---\n\n---\nbody\n"] {
+        assert_eq!(parse_optional(text), Ok((Map::new(), "body".to_owned())), "{text}");
+    }
+    assert!(parse_optional("---\na: [\n---\nbody").is_err());
+    let (keys, body) = parse_optional("---\na: x\npaths: {src,lib\n---\nbody\n").unwrap();
+    assert_eq!((&keys["a"], &keys["paths"]), (&"x".into(), &"{src,lib".into()));
+    assert_eq!(body, "body");
+}

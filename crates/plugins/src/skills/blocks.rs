@@ -26,14 +26,14 @@ impl Blocks {
         Self { file, known, ..Self::default() }
     }
 
-    pub(super) fn get(&mut self, block: &str) -> Option<Map<String, Value>> {
+    pub(crate) fn get(&mut self, block: &str) -> Option<Map<String, Value>> {
         let keys = self.known.get(block)?.clone();
         self.used.insert(block.to_owned());
         Some(keys)
     }
 
-    pub(super) fn keep(&mut self, block: &str, keys: &Map<String, Value>) {
-        if self.file.is_some() && block.len() <= BLOCK_LIMIT {
+    pub(crate) fn keep(&mut self, block: &str, keys: &Map<String, Value>) {
+        if self.file.is_some() && block.len() <= BLOCK_LIMIT && !self.known.contains_key(block) {
             self.known.insert(block.to_owned(), keys.clone());
             self.used.insert(block.to_owned());
             self.is_changed = true;
