@@ -4,4 +4,5 @@
 pub mod frontmatter;
 #[cfg(any(test, fuzzing))]
 pub mod oracles;
+pub mod shell;
 pub mod yaml;

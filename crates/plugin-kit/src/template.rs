@@ -4,6 +4,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use formats::shell;
+
 const NAME_PLACEHOLDER: &str = "__NAME__";
 /// The placeholder of the name as a Python identifier.
 const IDENTIFIER_PLACEHOLDER: &str = "__IDENT__";
@@ -166,7 +168,7 @@ impl Template {
 
     /// The next commands for the author of the plugin in `root`, whose name is `name`.
     pub fn next_commands(&self, name: &str, root: &Path) -> [String; 3] {
-        let root = quoted(&root.display().to_string());
+        let root = shell::quote_path(&root.display().to_string());
         [
             format!("brynhild plugin test {root}"),
             filled(self.usage, name).replace("DIR", &root),
@@ -187,14 +189,6 @@ fn is_name(name: &str) -> bool {
 
 fn filled(text: &str, name: &str) -> String {
     text.replace(NAME_PLACEHOLDER, name).replace(IDENTIFIER_PLACEHOLDER, &name.replace('-', "_"))
-}
-
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+~".contains(c);
-    if word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 fn create(path: &Path, text: &str) -> io::Result<()> {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use contract::sandbox::{Hosts, Network};
+use formats::shell::{quote, quote_path};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -116,20 +117,17 @@ impl Permissions {
         }
         let paths = [("read", &self.read), ("write", &self.write)];
         for (flag, paths) in paths {
-            flags.extend(paths.iter().map(|path| format!("--{flag} {}", quoted(path))));
+            flags.extend(
+                paths
+                    .iter()
+                    .map(|path| format!("--{flag} {}", quote_path(&path.display().to_string()))),
+            );
         }
         for (flag, names) in [("env", &self.env), ("exec", &self.exec)] {
-            flags.extend(names.iter().map(|name| format!("--{flag} {}", quoted(Path::new(name)))));
+            flags.extend(names.iter().map(|name| format!("--{flag} {}", quote(name))));
         }
-        format!("brynhild plugin grant {} {}", quoted(Path::new(name)), flags.join(" "))
+        format!("brynhild plugin grant {} {}", quote(name), flags.join(" "))
     }
-}
-
-/// A path as a word of a shell. `~` at its begin is not quoted.
-fn quoted(path: &Path) -> String {
-    let path = path.display().to_string();
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-+~@".contains(c);
-    if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
 /// How much of the network. Written as `false`, `true` or a list of hosts.

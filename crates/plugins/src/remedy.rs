@@ -337,6 +337,6 @@ mod tests {
         assert!(told.ends_with("`brynhild plugin grant p`"), "{told}");
         let missing = Permissions { read: vec!["~/a b".into()], ..Permissions::default() };
         let told = grantable(&plugin, "so", &missing);
-        assert!(told.ends_with("`brynhild plugin grant p --read '~/a b'`"), "{told}");
+        assert!(told.ends_with("`brynhild plugin grant p --read ~/'a b'`"), "{told}");
     }
 }

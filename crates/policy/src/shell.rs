@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub(crate) use word::{Word, quote};
+pub(crate) use word::Word;
 
 use crate::paths::normalize;
 use crate::word_list::listed;

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use formats::{frontmatter, yaml};
+use formats::{frontmatter, shell, yaml};
 use serde_json::{Map, Value};
 
 use crate::program::Program;
@@ -173,11 +173,7 @@ fn texts(value: &Value) -> Vec<String> {
 fn words(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
-        Value::Array(_) => {
-            let words = texts(value);
-            let joined = shlex::try_join(words.iter().map(String::as_str));
-            Some(joined.unwrap_or_else(|_| words.join(" ")))
-        }
+        Value::Array(_) => Some(shell::join(texts(value))),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
     }
 }

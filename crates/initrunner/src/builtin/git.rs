@@ -13,11 +13,11 @@ use contract::action::Action;
 use contract::message::ToolCall;
 use contract::sandbox::Network;
 use contract::tool::{Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use formats::shell;
 use serde_json::Value;
 
 use super::options::Options;
 use super::process::{Limits, Program};
-use super::shell::quoted;
 use super::{About, Built, ToolHost, shortened};
 use crate::host::End;
 use change::GitChange;
@@ -115,8 +115,7 @@ impl Tool for GitLook {
             named.map(|path| Action::Read { path: normalize(&repository.directory.join(path)) }),
         );
         // What git shows beyond that is judged as for the command. Left out is what only tames it.
-        let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-        let command = format!("git {}", words.join(" "));
+        let command = format!("git {}", shell::join(words));
         actions.push(Action::Run { command, cwd: repository.directory.clone() });
         Ok(Plan::from(actions))
     }
@@ -200,7 +199,7 @@ mod tests {
                 "git_diff",
                 json!({"ref": "main:k..:0:it's"}),
                 vec!["sub/k..:0:it's", "sub/k", "sub/it's"],
-                r"diff --no-ext-diff --no-textconv 'main:k..:0:it'\''s' --",
+                r#"diff --no-ext-diff --no-textconv "main:k..:0:it's" --"#,
             ),
             ("git_status", json!({}), vec![], "status --short --branch"),
         ] {

@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 
 use super::options::Options;
 use super::process::{Limits, Program};
-use super::shell::quoted;
 use super::{About, Built, Granted, ToolHost, text};
 
 pub(super) const KEYS: &[&str] = &[
@@ -73,7 +72,7 @@ impl Tool for RunPython {
     }
 
     fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
-        let command = format!("{INTERPRETER} -c {}", quoted(text(args, "code")));
+        let command = format!("{INTERPRETER} -c {}", formats::shell::quote(text(args, "code")));
         Ok(Plan::from(vec![Action::Run { command, cwd: self.cwd.clone() }]))
     }
 
@@ -116,7 +115,7 @@ mod tests {
         let tool_host = fixture::tool_host(Path::new("/role"));
         let built = build(&Options::new(entry.as_object().unwrap()), &tool_host).unwrap();
         let actions = built.tools[0].actions(&json!({"code": "print('hi')"})).unwrap().actions;
-        let command = r"python3 -c 'print('\''hi'\'')'".to_owned();
+        let command = r#"python3 -c "print('hi')""#.to_owned();
         assert_eq!(actions, [Action::Run { command, cwd: "/role/sub".into() }]);
     }
 }

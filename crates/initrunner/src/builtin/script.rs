@@ -9,11 +9,12 @@ use contract::action::Action;
 use contract::message::ToolCall;
 use contract::tool::{Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use files::surroundings::Surroundings;
+use formats::shell::quote;
 use serde_json::{Map, Value, json};
 
 use super::options::Options;
 use super::process::{Limits, Program};
-use super::shell::{SplitError, quoted, split};
+use super::shell::{SplitError, split};
 use super::{About, Built, Granted, ToolHost};
 
 pub(super) const KEYS: &[&str] =
@@ -181,12 +182,12 @@ impl Tool for RunScript {
     fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         self.check().map_err(ToolError::Input)?;
         let env = self.env(args);
-        let env = env.iter().map(|(name, value)| format!("{name}={} ", quoted(value)));
+        let env = env.iter().map(|(name, value)| format!("{name}={} ", quote(value)));
         let command = format!(
             "{}{} -c {}",
             env.collect::<String>(),
-            quoted(&self.interpreter),
-            quoted(&self.body)
+            quote(&self.interpreter),
+            quote(&self.body)
         );
         Ok(Plan::from(vec![Action::Run { command, cwd: self.cwd.clone() }]))
     }

@@ -119,7 +119,7 @@ impl Tool for RunShell {
 
     fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         let words = self.words(args).map_err(ToolError::Input)?;
-        let command = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+        let command = formats::shell::join(&words);
         Ok(Plan::from(vec![Action::Run { command, cwd: self.cwd.clone() }]))
     }
 
@@ -138,14 +138,6 @@ impl Tool for RunShell {
         self.network.explain(&confinement, &mut output);
         Ok(output)
     }
-}
-
-pub(super) fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "@%+:,./-_".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 #[derive(Debug, PartialEq, Eq)]

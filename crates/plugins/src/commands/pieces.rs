@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::words::shell_commands;
+use formats::shell;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
@@ -21,7 +21,7 @@ pub(crate) struct Placeholders<'a> {
 }
 
 pub(crate) fn fill(body: &str, placeholders: &Placeholders<'_>) -> Vec<Piece> {
-    let words = shell_commands(placeholders.typed, "").concat();
+    let words = shell::words(placeholders.typed);
     let mut used = false;
     let mut pieces: Vec<Piece> = Vec::new();
     for piece in apart(body) {

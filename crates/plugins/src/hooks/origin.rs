@@ -3,6 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use ::files::path::normalize;
+use formats::shell::quote;
 
 use super::Settings;
 use super::host::Owner;
@@ -75,8 +76,7 @@ pub(crate) fn relocated(command: &str, base: &Path) -> String {
         let word = piece.trim_end_matches([' ', '\t', '\n', ';', '&', '|', '(', ')']);
         match moved(word) {
             Some(file) => {
-                let quoted = file.display().to_string().replace('\'', "'\\''");
-                out.extend(["'", &quoted, "'"]);
+                out.push_str(&quote(&file.display().to_string()));
                 out.push_str(&piece[word.len()..]);
             }
             None => out.push_str(piece),
@@ -99,8 +99,7 @@ mod tests {
         fs::write(base.join("scripts/init.sh"), "").unwrap();
         fs::write(directory.path().join("outside.sh"), "").unwrap();
         let moved = |command: &str| relocated(command, &base);
-        let init =
-            format!("'{}'", base.join("scripts/init.sh").display()).replace("it's", "it'\\''s");
+        let init = format!("\"{}\"", base.join("scripts/init.sh").display());
         assert_eq!(moved("./scripts/init.sh"), init);
         assert_eq!(moved("echo a\n./scripts/init.sh -v; x"), format!("echo a\n{init} -v; x"));
         assert_eq!(moved("true&&./scripts/init.sh"), format!("true&&{init}"));

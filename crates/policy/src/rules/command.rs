@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::braces;
 use crate::glob::{Reading, meet};
-use crate::shell::{Word, base_name, is_interpreter, quote, wrappers};
+use crate::shell::{Word, base_name, is_interpreter, wrappers};
 use crate::word_list::listed;
 
 /// The words of a command.
@@ -215,7 +215,7 @@ impl std::fmt::Display for CommandPattern {
             .words
             .iter()
             .map(|word| match word {
-                PatternWord::Literal(text) => quote(text),
+                PatternWord::Literal(text) => formats::shell::quote(text),
                 PatternWord::Any | PatternWord::Like { .. } => word.text().to_owned(),
             })
             .collect();

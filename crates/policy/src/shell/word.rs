@@ -307,16 +307,6 @@ impl Reader<'_> {
     }
 }
 
-/// Quotes a word so that the shell, and a rule, read it back as it is.
-pub(crate) fn quote(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) && !word.starts_with('=') {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\"'\"'"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

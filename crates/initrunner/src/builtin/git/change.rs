@@ -8,10 +8,10 @@ use contract::action::Action;
 use contract::message::ToolCall;
 use contract::sandbox::Network;
 use contract::tool::{Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use formats::shell;
 use serde_json::{Value, json};
 
 use super::super::process::Program;
-use super::super::shell::quoted;
 use super::super::{About, ToolHost, shortened, text};
 use super::Repository;
 use crate::host::End;
@@ -137,8 +137,7 @@ impl Tool for GitChange {
     fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         let commands = commands(self.kind, args).map_err(ToolError::Input)?;
         let action = |words: &Vec<String>| {
-            let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-            let command = format!("git {}", words.join(" "));
+            let command = format!("git {}", shell::join(words));
             Action::Run { command, cwd: self.repository.directory.clone() }
         };
         Ok(Plan::from(commands.iter().map(action).collect::<Vec<_>>()))
