@@ -4,5 +4,6 @@
 pub mod frontmatter;
 #[cfg(any(test, fuzzing))]
 pub mod oracles;
+pub mod python;
 pub mod shell;
 pub mod yaml;

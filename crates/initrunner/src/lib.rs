@@ -17,7 +17,6 @@ pub mod host;
 pub mod html;
 pub mod member_run;
 pub mod memory;
-mod python_text;
 pub mod remote;
 pub mod role;
 mod routing;

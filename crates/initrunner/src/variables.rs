@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use formats::python;
 use serde_json::Value;
-
-use crate::python_text::scalar_text;
 
 const PREFIX: &str = "INITRUNNER_VAR_";
 
@@ -57,7 +56,7 @@ pub fn filled(
         let set = environment.get(&format!("{PREFIX}{}", name.to_uppercase()));
         let value = match given.get(name).or(set) {
             Some(text) => Some(checked(name, property, text)?),
-            None => property.get("default").map(scalar_text),
+            None => property.get("default").map(python::to_text),
         };
         match value {
             Some(value) => values.insert(name.as_str(), value),
@@ -82,7 +81,7 @@ fn checked(name: &str, property: &Value, text: &str) -> Result<String, String> {
         return Err(format!("variable `{name}` is not a valid {kind}: {text:?}"));
     }
     let among = property.get("enum").and_then(Value::as_array);
-    if among.is_some_and(|among| !among.iter().any(|it| scalar_text(it) == text)) {
+    if among.is_some_and(|among| !among.iter().any(|it| python::to_text(it) == text)) {
         return Err(format!("variable `{name}` must not be {text:?}"));
     }
     Ok(text.to_owned())

@@ -12,9 +12,8 @@ use async_trait::async_trait;
 use contract::hook::{Advised, CallView, Hook, HookContext, Moment, OnFailure, ToolVerdict};
 use contract::tool::{Finish, FinishStatus, ToolOutput, ToolSpec};
 use fancy_regex::Regex;
+use formats::python;
 use serde_json::Value;
-
-use crate::python_text::python_text;
 
 #[derive(Clone, Debug, Default)]
 pub struct Guard {
@@ -204,7 +203,7 @@ fn has_leaf((name, value): (&str, &Value), is_wanted: &dyn Fn(&str, &str) -> boo
             fields.iter().any(|(name, value)| has_leaf((name, value), is_wanted))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            is_wanted(name, &python_text(value))
+            is_wanted(name, &python::to_text(value))
         }
     }
 }

@@ -35,7 +35,6 @@ pub mod problem;
 pub mod process;
 pub mod profiles;
 pub mod python;
-mod python_text;
 pub mod remedy;
 pub mod rest;
 pub mod rules;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use formats::python;
 use serde_json::{Map, Value};
 
 use super::settings::TeamSettings;
 use super::{Composed, FlowGraph, Kind, LEAD_PROMPT, MayUse, Member};
-use crate::python_text::scalar_text;
 use crate::role::{
     self, COMPOSED, Fields, Finding, IngestSettings, METADATA, NAME_RULE, Role, SharedMemory,
 };
@@ -360,7 +360,7 @@ impl Reader<'_> {
             if value.is_object() || value.is_array() || value.is_null() {
                 self.fields.error(&format!("{path}.{name}"), "it is not text");
             }
-            environment.insert(name.clone(), scalar_text(value));
+            environment.insert(name.clone(), python::to_text(value));
         }
         environment
     }

@@ -1,10 +1,10 @@
 //! Hooks that ask a model: the question made from what happened, and the reply understood.
 
+use formats::python;
 use serde_json::{Map, Value};
 
 use super::answer::{Answer, Unknown};
 use super::template::{fill, lookup};
-use crate::python_text::python_text;
 
 /// Fills `{{a.b}}` with what happened, as Python prints it. What is not there is left empty.
 pub(crate) fn filled(template: &str, fields: &Map<String, Value>) -> String {
@@ -13,7 +13,7 @@ pub(crate) fn filled(template: &str, fields: &Map<String, Value>) -> String {
     };
     fill(template, ("{{", "}}"), |name| {
         let value = lookup(fields, name).filter(|value| !value.is_null());
-        is_name(name).then(|| value.map(python_text).unwrap_or_default())
+        is_name(name).then(|| value.map(python::to_text).unwrap_or_default())
     })
 }
 

@@ -1,15 +1,14 @@
 //! Takes one value out of an answer, by a path such as `$.items.0.name`.
 
+use formats::python;
 use serde_json::Value;
-
-use crate::python_text::python_text;
 
 /// The value at a path; the whole answer if it is not JSON or the path has another form.
 pub(super) fn extract(path: &str, answer: String) -> Result<String, String> {
     let Some(names) = path.strip_prefix("$.") else { return Ok(answer) };
     let Ok(document) = serde_json::from_str::<Value>(&answer) else { return Ok(answer) };
     let found = names.split('.').try_fold(&document, step);
-    found.map(python_text).ok_or_else(|| format!("JSONPath '{path}' not found in response"))
+    found.map(python::to_text).ok_or_else(|| format!("JSONPath '{path}' not found in response"))
 }
 
 fn step<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {

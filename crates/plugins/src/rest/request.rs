@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use formats::python;
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
@@ -9,7 +10,6 @@ use serde_json::{Map, Value};
 use super::declared::{Body, Endpoint, Kind, Parameter};
 use super::encode;
 use super::template::{Piece, Template};
-use crate::python_text::{float_text, python_text};
 
 /// Characters of a value from which on it is taken for a secret where it comes back.
 const SECRET_LENGTH: usize = 6;
@@ -45,10 +45,10 @@ fn value(parameter: &Parameter, args: &Value) -> Result<Option<String>, String> 
     let given = given.map(|value| coerced(parameter, value)).transpose()?;
     let value = given.as_ref().or(parameter.default.as_ref()).filter(|value| !value.is_null());
     Ok(value.map(|value| match (parameter.kind, value.as_f64()) {
-        (Kind::Number, Some(number)) => float_text(number),
+        (Kind::Number, Some(number)) => python::float_text(number),
         #[expect(clippy::cast_possible_truncation, reason = "the schema has checked it")]
         (Kind::Integer, Some(number)) if value.is_f64() => (number as i64).to_string(),
-        (Kind::Text | Kind::Integer | Kind::Number | Kind::Boolean, _) => python_text(value),
+        (Kind::Text | Kind::Integer | Kind::Number | Kind::Boolean, _) => python::to_text(value),
     }))
 }
 

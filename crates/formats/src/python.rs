@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Number, Value};
 
 /// A value as `str()` gives it.
-pub(crate) fn python_text(value: &Value) -> String {
+pub fn to_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
@@ -14,7 +14,8 @@ pub(crate) fn python_text(value: &Value) -> String {
     }
 }
 
-pub(crate) fn float_text(number: f64) -> String {
+/// A floating-point number as `str()` gives it.
+pub fn float_text(number: f64) -> String {
     let magnitude = number.abs();
     if number == 0.0 || (1e-4..1e16).contains(&magnitude) {
         let text = number.to_string();
@@ -93,8 +94,8 @@ mod tests {
     fn values_are_formatted_as_in_python() {
         let value = json!({"n": true, "z": null, "f": 1.0, "l": [1, "it's", "a\"'b", "\n\u{1}"]});
         let text = r#"{'n': True, 'z': None, 'f': 1.0, 'l': [1, "it's", 'a"\'b', '\n\x01']}"#;
-        assert_eq!(python_text(&value), text);
-        assert_eq!(python_text(&json!("it's")), "it's");
+        assert_eq!(to_text(&value), text);
+        assert_eq!(to_text(&json!("it's")), "it's");
     }
 
     #[test]
