@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use formats::address;
 use plugins::rest;
 use serde_json::Value;
-use tools::web::{self, EngineChoice, Url, WebAccess, WebClient, WebReply, WebRequest};
+use tools::web::{EngineChoice, Url, WebAccess, WebClient, WebReply, WebRequest};
 
 use crate::output;
 use crate::run_context::RunContext;
@@ -46,7 +47,7 @@ impl WebClient for Requests {
         let WebRequest { method, url, headers, body } = request;
         // The question named this host. A private address is refused if it hides behind a name.
         let host = url.host_str().unwrap_or_default();
-        let settings = if web::is_local(host) {
+        let settings = if address::is_local(host) {
             rest::Settings::new(BTreeMap::new(), &[host.to_owned()])
         } else {
             self.0.clone()

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use async_trait::async_trait;
+use formats::address;
 use tokio::sync::broadcast;
 
 use crate::config::Address;
@@ -91,8 +92,7 @@ impl ClientRegistry {
         let local_port = |address: &Address| {
             let host = address.host();
             let (name, port) = host.rsplit_once(':')?;
-            let is_local = name == "localhost" || name.starts_with("127.") || name == "[::1]";
-            is_local.then(|| port.to_owned())
+            address::is_loopback(name).then(|| port.to_owned())
         };
         let own = self.own_address.get().and_then(local_port);
         own.is_some_and(|own| local_port(address) == Some(own))

@@ -2,7 +2,6 @@
 //! code. What a model says reaches a request only as a value at its own place, encoded for it;
 //! secrets are put in when a request is sent, and taken out of what comes back.
 
-mod address;
 mod declared;
 mod encode;
 mod extract;

@@ -1,9 +1,8 @@
 //! Base addresses as users write them: with or without scheme, port and path.
 
-use std::net::IpAddr;
-
 use contract::provider::{Failure, ProviderError};
 use contract::text::visible;
+use formats::address;
 use reqwest::Url;
 
 /// The address of a provider.
@@ -99,13 +98,8 @@ impl Endpoint {
 
     /// Returns true for an address on this machine.
     pub(crate) fn is_loopback(&self) -> bool {
-        match address(&self.url) {
-            Some(address) => address.is_loopback(),
-            None => self
-                .url
-                .host_str()
-                .is_some_and(|host| host == "localhost" || host.ends_with(".localhost")),
-        }
+        let host = self.url.host_str().unwrap_or_default();
+        address::is_loopback(host) || host.ends_with(".localhost")
     }
 }
 
@@ -120,19 +114,11 @@ fn shown(text: &str) -> String {
     }
 }
 
-fn address(url: &Url) -> Option<IpAddr> {
-    let host = url.host_str()?;
-    host.trim_start_matches('[').trim_end_matches(']').parse().ok()
-}
-
 fn is_near(url: &Url) -> bool {
-    match address(url) {
-        Some(IpAddr::V4(address)) => address.is_loopback() || address.is_private(),
-        Some(IpAddr::V6(address)) => address.is_loopback() || address.is_unique_local(),
-        None => {
-            url.host_str().is_some_and(|host| host.trim_end_matches(".local").find('.').is_none())
-        }
-    }
+    url.host_str().is_some_and(|host| match address::literal(host) {
+        Some(_) => address::is_local(host),
+        None => !host.trim_end_matches(".local").contains('.'),
+    })
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@
 //! The socket is made inside the namespace and handed out, so that nothing but that one process can
 //! reach it, and nothing of ours has to run inside.
 
-mod address;
 mod gate;
 mod request;
 #[cfg(target_os = "linux")]

@@ -1,6 +1,5 @@
 //! The web, as far as `WebFetch` and `WebSearch` need it. The program sends the requests.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -74,16 +73,6 @@ impl EngineChoice<'_> {
             }
         };
         Ok(Some(SearchSettings { engine, key: Secret::new(key.to_owned()), server }))
-    }
-}
-
-/// Returns true for `localhost` and for literal addresses of this machine or of a private network,
-/// but not for link-local ones, at which clouds serve credentials.
-pub fn is_local(host: &str) -> bool {
-    match host.trim_start_matches('[').trim_end_matches(']').parse() {
-        Ok(IpAddr::V4(address)) => address.is_loopback() || address.is_private(),
-        Ok(IpAddr::V6(address)) => address.is_loopback() || address.is_unique_local(),
-        Err(_) => host == "localhost",
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use contract::sandbox::{Hosts, Network};
 use contract::secret::Secret;
+use formats::address;
 use reqwest::Url;
 use serde_json::{Map, Value};
 
@@ -377,13 +378,10 @@ fn check_url(url: &str) -> Result<(), EntryError> {
         return Err("`url` contains a user name or password; use `headers`".into());
     }
     let host = parsed.host_str().unwrap_or_default();
-    let address = host.trim_start_matches('[').trim_end_matches(']');
-    let is_loopback = host == "localhost"
-        || address.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
     match parsed.scheme() {
         _ if host.is_empty() => Err(format!("`{url}` names no host").into()),
         "https" => Ok(()),
-        "http" if is_loopback => Ok(()),
+        "http" if address::is_loopback(host) => Ok(()),
         "http" => {
             Err(format!("`{url}` is not encrypted; use https, or an address of this machine")
                 .into())

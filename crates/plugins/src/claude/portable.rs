@@ -3,6 +3,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use formats::address;
 use serde_json::{Map, Value, json};
 
 use super::manifest::{self, Declared, Form, Given};
@@ -170,10 +171,9 @@ impl Directories<'_> {
             Some(six) => six.split(']').next().unwrap_or_default(),
             None => authority.split(':').next().unwrap_or_default(),
         };
-        let is_loopback = host == "localhost" || host == "::1" || host.starts_with("127.");
         match scheme {
             "https" => {}
-            "http" if is_loopback => {}
+            "http" if address::is_loopback(host) => {}
             _ => return Err("`url` has to begin with https".to_owned()),
         }
         if authority.is_empty() || authority.contains('@') || url.contains('#') {

@@ -7,11 +7,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use formats::address;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, LOCATION};
 use reqwest::{Client, Method, Response, Url};
 
-use super::address::is_private;
 use super::request::Prepared;
 
 const LARGEST: usize = 10 << 20;
@@ -124,12 +124,11 @@ impl Clients {
             return Ok(None);
         }
         let host = url.host_str().unwrap_or_default();
-        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-        match address {
-            Ok(address) if is_private(address) => {
+        match address::literal(host) {
+            Some(address) if address::is_private(address) => {
                 Err(Blocked { host: host.to_owned(), address }.to_string())
             }
-            Ok(_) | Err(_) => Ok(Some(Arc::new(PublicOnly))),
+            Some(_) | None => Ok(Some(Arc::new(PublicOnly))),
         }
     }
 
@@ -188,7 +187,7 @@ impl Resolve for PublicOnly {
         Box::pin(async move {
             let host = name.as_str();
             let found: Vec<SocketAddr> = tokio::net::lookup_host((host, 0)).await?.collect();
-            if let Some(private) = found.iter().find(|found| is_private(found.ip())) {
+            if let Some(private) = found.iter().find(|found| address::is_private(found.ip())) {
                 return Err(Blocked { host: host.to_owned(), address: private.ip() }.into());
             }
             Ok(Box::new(found.into_iter()) as Addrs)

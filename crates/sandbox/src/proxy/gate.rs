@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use contract::sandbox::{Blocked, Hosts, is_usual_port};
 use contract::text::visible;
+use formats::address;
 use tokio::net::{TcpStream, lookup_host};
 
-use super::address::is_private;
 use super::request::authority;
 use crate::blocked::BlockedLog;
 use crate::{HostRules, Notice, ProxyObserver, ProxyRequest, Verdict};
@@ -172,7 +172,8 @@ impl Gate {
 
     /// Returns true if a connection to an address of a granted host is allowed.
     pub(super) fn is_open(&self, host: &str, address: SocketAddr) -> bool {
-        !is_private(address.ip()) || self.grants.iter().any(|grant| grant.opens(host, address))
+        !address::is_private(address.ip())
+            || self.grants.iter().any(|grant| grant.opens(host, address))
     }
 
     /// Connects to a host that was granted.
