@@ -1,8 +1,6 @@
 //! Restrictions that a role puts on the calls of a tool: rules on their arguments, approval of each
 //! call, and a maximum number. They never allow more than the policy.
 
-mod spellings;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,8 +10,12 @@ use async_trait::async_trait;
 use contract::hook::{Advised, CallView, Hook, HookContext, Moment, OnFailure, ToolVerdict};
 use contract::tool::{Finish, FinishStatus, ToolOutput, ToolSpec};
 use fancy_regex::Regex;
-use formats::python;
+use files::path::normalize;
+use formats::{python, shell};
 use serde_json::Value;
+
+/// The longest value that is read as a path.
+const PATH_LIMIT: usize = 4096;
 
 #[derive(Clone, Debug, Default)]
 pub struct Guard {
@@ -167,18 +169,18 @@ impl Rule {
         self.finds(args, &|_, text| self.is_match(text))
     }
 
-    /// Returns true if a value is what the rule says in any spelling.
+    /// Returns true if a value is what the rule says, as it is written, as a path or as the words of
+    /// a command.
     fn denies(&self, args: &Value, root: &Path) -> bool {
         self.finds(args, &|name, text| {
             // Any text may look like a command; only an argument that is meant for one is read so.
             let is_command = self.argument.is_some() || ["command", "cmd"].contains(&name);
-            let commands = || if is_command { spellings::of_command(text) } else { Vec::new() };
-            // The names of directories above the project are no part of what a value says.
-            let is_meant = |path: &String| self.is_full == path.starts_with('/');
-            let mut paths = spellings::of_path(text, root).into_iter().filter(is_meant);
             self.is_match(text)
-                || paths.any(|text| self.is_match(&text))
-                || commands().iter().any(|text| self.is_match(text))
+                || (is_command && self.is_match(&shell::words(text).join(" ")))
+                || paths(text, root).iter().any(|path| {
+                    // The names of directories above the project are no part of what a value says.
+                    self.is_full == path.starts_with('/') && self.is_match(path)
+                })
         })
     }
 
@@ -206,6 +208,27 @@ fn has_leaf((name, value): (&str, &Value), is_wanted: &dyn Fn(&str, &str) -> boo
             is_wanted(name, &python::to_text(value))
         }
     }
+}
+
+/// A value as a path from `root` and in full, by its names and by the target of symlinks.
+fn paths(value: &str, root: &Path) -> Vec<String> {
+    if value.is_empty() || value.len() > PATH_LIMIT || value.contains(['\0', '\n']) {
+        return Vec::new();
+    }
+    let root = normalize(&Path::new("/").join(root));
+    let named = root.join(value);
+    let targets = [Some(normalize(&named)), named.canonicalize().ok()];
+    let roots = [Some(root.clone()), root.canonicalize().ok()];
+    let mut paths = Vec::new();
+    for target in targets.into_iter().flatten() {
+        for root in roots.iter().flatten() {
+            paths.extend(target.strip_prefix(root).map(Path::to_owned));
+        }
+        paths.push(target);
+    }
+    let texts = paths.iter().map(|path| path.display().to_string()).filter(|it| !it.is_empty());
+    // `secret/*` means what is in a directory, and so the directory.
+    texts.flat_map(|path| [format!("{path}/"), path]).collect()
 }
 
 /// A glob as an expression that fits the whole text: `*`, `?`, `[set]`, `[!set]`.
@@ -325,13 +348,13 @@ mod tests {
     }
 
     #[test]
-    fn denial_covers_every_spelling() {
+    fn denial_covers_paths_and_quoted_words() {
         let rules = json!({"deny": ["path=secret/*", "command=git push*"]});
         for args in [
             json!({"path": "./secret/k"}),
             json!({"path": "x/../secret/k"}),
             json!({"path": ["a", "/secret/k"]}),
-            json!({"command": "git -C . 'push'"}),
+            json!({"command": " git  'push' x"}),
         ] {
             assert!(refusal(&rules, &args).is_some(), "{args}");
         }
@@ -345,9 +368,22 @@ mod tests {
         let full = full.below("/top/sub".into());
         assert!(full.refusal("run", &json!({"path": "./key"})).is_some());
         assert_eq!(full.refusal("run", &json!({"path": "./x"})), None);
+        // Only the policy reads the text of a command.
+        assert_eq!(refusal(&rules, &json!({"command": "git -C . push"})), None);
         let any = json!({"deny": ["git push*"]});
         assert!(refusal(&any, &json!({"command": "git  push"})).is_some());
         assert_eq!(refusal(&any, &json!({"content": "x\ngit push\n"})), None);
+    }
+
+    #[test]
+    fn symlink_is_denied_by_its_target() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("secret")).unwrap();
+        std::os::unix::fs::symlink("secret", directory.path().join("s")).unwrap();
+        let found = paths("s/../s", directory.path());
+        assert!(found.contains(&"secret/".to_owned()), "{found:?}");
+        assert!(paths("x/../../k", Path::new("/p/q")).contains(&"/p/k".to_owned()));
+        assert!(paths("a\nb", directory.path()).is_empty());
     }
 
     #[test]
