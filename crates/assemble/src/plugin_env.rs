@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use approvals::role_guard::{Guard, RoleGuards};
 use args::OutputFormat;
+use contract::hook::Hook;
 use contract::policy::Mode;
+use contract::tool::Tool;
 use initrunner::role;
 use plugins::chibi::{Agent, Agents, Console};
 use plugins::dialects::{self, Named};
@@ -140,6 +143,16 @@ impl Program for Assembly {
 
     fn mode(&self) -> Mode {
         RunContext::mode(self)
+    }
+
+    fn call_rules(&self, entry: &Value, tools: &[Arc<dyn Tool>]) -> Result<Arc<dyn Hook>, String> {
+        let guard = Guard::read(entry)?;
+        let guard = if self.auto_approves() { guard.approved() } else { guard };
+        let mut guards = RoleGuards::default();
+        for tool in tools {
+            guards.add(&tool.spec(), &guard);
+        }
+        Ok(Arc::new(guards))
     }
 
     fn agents(&self) -> Agents {

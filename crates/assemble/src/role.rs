@@ -25,6 +25,7 @@ use std::sync::Arc;
 
 use ::mcp::Servers;
 use agent::settings::CompactionSettings;
+use approvals::role_guard::{Allowance, Guard, RoleGuards};
 use contract::hook::Hook;
 use contract::tool::Tool;
 use initrunner::auto_skill::{self, ActivateSkill};
@@ -39,7 +40,6 @@ use initrunner::session_hooks::{EndSpawned, PromptRecorder};
 use initrunner::skill::{self, RoleSkill};
 use initrunner::task::RunScope;
 use initrunner::variables;
-use plugins::guard::{Allowance, Guard, RoleGuards};
 use serde_json::Value;
 use server::RoleServerSettings;
 

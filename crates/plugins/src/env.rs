@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use contract::hook::Hook;
 use contract::policy::Mode;
+use contract::tool::Tool;
 use serde_json::{Map, Value};
 
 use crate::chibi::{Agents, Console, Listener};
@@ -86,6 +88,9 @@ pub trait Program: Sync {
     fn report(&self, problem: &Problem);
     fn hint(&self, text: &str);
     fn mode(&self) -> Mode;
+    /// The hook that applies the `permissions` and `approval` of an entry to calls of its tools. An
+    /// error says what makes no sense.
+    fn call_rules(&self, entry: &Value, tools: &[Arc<dyn Tool>]) -> Result<Arc<dyn Hook>, String>;
     /// The agents that the model can hand work to.
     fn agents(&self) -> Agents;
     /// The faults of MCP servers that a plugin describes, by name.

@@ -16,7 +16,6 @@ pub mod entry_points;
 pub mod env;
 mod files;
 mod fingerprint;
-pub mod guard;
 mod hash;
 pub mod hidden;
 pub mod hooks;

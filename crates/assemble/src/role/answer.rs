@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agent::registry::Registry;
+use approvals::role_guard::Allowance;
 use async_trait::async_trait;
 use contract::hook::{
     Ending, Hook, HookContext, HookError, HookReply, Moment, Notification, StopVerdict,
@@ -15,7 +16,6 @@ use files::private;
 use initrunner::final_result::{self, FinalResult};
 use initrunner::role::{Finding, Role};
 use initrunner::task::RunScope;
-use plugins::guard::Allowance;
 use serde_json::Value;
 
 use super::reach;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use approvals::role_guard::Guard;
 use contract::sandbox::Network;
 use contract::tool::Tool;
 use initrunner::builtin::{self, Granted, ToolHost};
@@ -11,7 +12,6 @@ use initrunner::task::RunScope;
 use mcp::Servers;
 use plugins::dialects::api;
 use plugins::dialects::initrunner::GrantedNetwork;
-use plugins::guard::Guard;
 use plugins::remedy;
 use plugins::rest::{Api, Settings};
 use serde_json::Value;

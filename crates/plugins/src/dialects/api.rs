@@ -6,13 +6,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use contract::hook::Hook;
-use contract::policy::Mode;
 use contract::tool::Tool;
 use serde_json::Value;
 
 use super::{Dialect, Named, plugins};
 use crate::env::PluginEnv;
-use crate::guard::{Guard, RoleGuards};
 use crate::manifest;
 use crate::open_plugins::{Listed, OpenPlugins};
 use crate::plugin::{Permissions, Plugin, ReportLine};
@@ -55,8 +53,7 @@ fn opened(env: &PluginEnv<'_>) -> Apis {
     let settings = settings(env);
     let switches = env.switches();
     let is_off = |entry: &Value| env.is_off(&switches, NAME, name(entry));
-    let is_approved = env.settings.approves_all || env.program.mode() == Mode::Yolo;
-    let mut apis = Apis { is_approved, ..Apis::default() };
+    let mut apis = Apis::default();
     let origin = env.program.origin(&["api", "tools"]);
     let place = Path::new(&origin);
     match env.settings.api.get("tools") {
@@ -128,9 +125,8 @@ fn tell_missing_grants(env: &PluginEnv<'_>, plugin: &Plugin, place: &Path, api: 
 #[derive(Default)]
 struct Apis {
     tools: Vec<Arc<dyn Tool>>,
-    guards: RoleGuards,
+    hooks: Vec<Arc<dyn Hook>>,
     listing: Vec<Listed>,
-    is_approved: bool,
 }
 
 impl Apis {
@@ -155,13 +151,11 @@ impl Apis {
         let (mut report, mut tools) = (Vec::new(), Vec::new());
         let mut loaded = None;
         if let Some(api) = api {
-            match Guard::read(entry) {
-                Ok(guard) => {
-                    let guard = if self.is_approved { guard.approved() } else { guard };
-                    for tool in api.tools(settings, source) {
-                        self.guards.add(&tool.spec(), &guard);
-                        self.tools.push(tool);
-                    }
+            let made = api.tools(settings, source);
+            match env.program.call_rules(entry, &made) {
+                Ok(hook) => {
+                    self.hooks.push(hook);
+                    self.tools.extend(made);
                     tools = api.tool_names().map(str::to_owned).collect();
                     report.push(ReportLine::Note(format!("tools: {}", tools.join(", "))));
                     loaded = Some(api);
@@ -191,7 +185,7 @@ impl OpenPlugins for Apis {
     }
 
     fn hooks(&self) -> Vec<Arc<dyn Hook>> {
-        vec![Arc::new(self.guards.clone())]
+        self.hooks.clone()
     }
 
     fn listing(&self) -> Vec<Listed> {
