@@ -1,10 +1,11 @@
-//! Access to files that several crates need. `bounded` and `exact_path` are for untrusted files,
+//! Access to files that several crates need. `bounded`, `foreign` and `exact_path` are for untrusted files,
 //! `private`, `lock` and `cache` for the program's own.
 
 pub mod bounded;
 pub mod cache;
 pub mod changes;
 pub mod exact_path;
+pub mod foreign;
 pub mod git;
 pub mod lock;
 pub mod path;

@@ -32,6 +32,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ::files::foreign::{self, Refusal};
 use contract::hook::Hook;
 use contract::policy::Mode;
 use contract::skill::Skill;
@@ -40,7 +41,6 @@ use serde_json::{Map, Value};
 
 use crate::commands::Command;
 use crate::directories::{Directories, Kind};
-use crate::files;
 use crate::hooks::Ask;
 use crate::hooks::host::Owner;
 use crate::hooks::moment::ListenerHook;
@@ -161,7 +161,7 @@ pub fn find(
     let listing = match directories.listing(&directory) {
         Ok(listing) => listing,
         Err(error) => {
-            return (Vec::new(), vec![files::Refusal::System(error).problem(&directory)]);
+            return (Vec::new(), vec![Problem::unreadable(&directory, &Refusal::System(error))]);
         }
     };
     let entries = listing.entries.iter().take(ENTRIES);
@@ -208,7 +208,8 @@ fn is_own_text(root: &Path, directories: &Directories) -> bool {
     }
     let commands = root.join("commands");
     let text = |file: &Path| {
-        let text = files::read(file, files::Boundary::Anywhere, LOOKED_AT).map(|text| text.text);
+        let text =
+            foreign::read(file, foreign::Boundary::Anywhere, LOOKED_AT).map(|text| text.text);
         text.unwrap_or_default()
     };
     let names_itself = |file: &Path| text(file).lines().any(|line| line.starts_with("name:"));

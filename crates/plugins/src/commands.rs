@@ -13,10 +13,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ::files::foreign::{self, Boundary, Refusal};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::files::{self, Boundary, Refusal};
 use crate::offer::Contributions;
 use crate::problem::Problem;
 
@@ -69,7 +69,7 @@ pub struct FoundCommands {
 pub fn discover(places: &Places, contributions: &Contributions<'_>) -> FoundCommands {
     let mut found = FoundCommands::default();
     if let Some(directory) = &places.global {
-        let entries = files::entries(directory, ENTRIES_LIMIT);
+        let entries = foreign::entries(directory, ENTRIES_LIMIT);
         scan(directory, entries, (Boundary::Anywhere, &label("global")), &mut found);
     }
     for plugin in &contributions.plugins {
@@ -129,10 +129,10 @@ fn project(directory: &Path, canonical: PathBuf, label: &Label, found: &mut Foun
     let root = directory.parent().and_then(Path::parent).and_then(|it| fs::canonicalize(it).ok());
     if !root.is_some_and(|root| canonical.starts_with(root)) {
         let refusal = Refusal::Outside(canonical);
-        return found.problems.push(refusal.problem(directory));
+        return found.problems.push(Problem::unreadable(directory, &refusal));
     }
     let boundary = [canonical.clone()];
-    let entries = files::entries(&canonical, ENTRIES_LIMIT);
+    let entries = foreign::entries(&canonical, ENTRIES_LIMIT);
     scan(&canonical, entries, (Boundary::Within(&boundary), label), found);
 }
 
@@ -144,7 +144,9 @@ fn scan(
 ) {
     let (entries, more) = match entries {
         Ok(listing) => listing,
-        Err(error) => return found.problems.push(Refusal::System(error).problem(directory)),
+        Err(error) => {
+            return found.problems.push(Problem::unreadable(directory, &Refusal::System(error)));
+        }
     };
     if more {
         let what = format!("only {ENTRIES_LIMIT} entries of this directory were looked at");

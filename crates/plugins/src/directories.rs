@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use ::files::cache;
+use ::files::foreign;
 use foldhash::HashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::files;
 use crate::stamp::{FileMetadata, Stamp};
 
 const FORMAT: u32 = 3;
@@ -166,7 +166,7 @@ impl Directories {
         let found = match fs::metadata(directory) {
             Ok(found) if found.is_dir() => found,
             Ok(_) => return Ok(self.state().note(directory, Listing::default())),
-            Err(error) if files::is_absence(&error) => {
+            Err(error) if foreign::is_absence(&error) => {
                 return Ok(self.state().note(directory, Listing::default()));
             }
             Err(error) => return Err(error),

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ::files::foreign::Refusal;
+
 use crate::chibi;
 use crate::directories::{Directories, Kind};
-use crate::files;
 use crate::index::Index;
 use crate::initrunner::registry::Types;
 use crate::lmao;
@@ -103,7 +104,7 @@ impl Search<'_, '_> {
         let listing = match self.directories.listing(directory) {
             Ok(listing) => listing,
             Err(error) => {
-                let problem = files::Refusal::System(error).problem(directory);
+                let problem = Problem::unreadable(directory, &Refusal::System(error));
                 return self.found.problems.push(problem);
             }
         };
@@ -123,14 +124,14 @@ impl Search<'_, '_> {
             match self.directories.resolved(entry) {
                 Ok(root) => self.plugin(root, place),
                 Err(error) => {
-                    let problem = files::Refusal::System(error).problem(entry);
+                    let problem = Problem::unreadable(entry, &Refusal::System(error));
                     self.found.problems.push(problem);
                 }
             }
         } else if self.directories.is_file(&entry.join("plugin.yml")) {
             self.report(entry, "the manifest is called `plugin.yml`", "call it `plugin.yaml`");
         } else if self.directories.has(&file) {
-            self.found.problems.push(files::Refusal::Dangling.problem(&file));
+            self.found.problems.push(Problem::unreadable(&file, &Refusal::Dangling));
         }
     }
 

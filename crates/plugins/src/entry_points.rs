@@ -8,9 +8,9 @@ use std::fs;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
+use ::files::foreign::{self, Boundary};
 use serde::{Deserialize, Serialize};
 
-use crate::files::{self, Boundary};
 use crate::index::Index;
 use crate::plugin::{EntryPoint, Manifest, Package, Place, Plugin, PluginSettings};
 use crate::stamp::FileMetadata;
@@ -50,7 +50,7 @@ pub(crate) fn installed_environment(path: &Path) -> Option<PathBuf> {
 
 /// The directories of packages in the environments of installed packages.
 pub(crate) fn installed_sites(config_dir: &Path) -> Vec<PathBuf> {
-    let below = |directory: PathBuf| files::entries(&directory, ENTRIES_LIMIT).map(|it| it.0);
+    let below = |directory: PathBuf| foreign::entries(&directory, ENTRIES_LIMIT).map(|it| it.0);
     let environments = below(config_dir.join(PLUGIN_PACKAGES)).unwrap_or_default();
     let libraries = environments.into_iter().filter_map(|it| below(it.join("lib")).ok()).flatten();
     libraries.map(|it| it.join("site-packages")).filter(|it| it.is_dir()).collect()
@@ -166,7 +166,7 @@ fn normal(name: &str) -> String {
 }
 
 fn scan(site: &Path) -> Vec<Installed> {
-    let Ok((entries, _)) = files::entries(site, ENTRIES_LIMIT) else {
+    let Ok((entries, _)) = foreign::entries(site, ENTRIES_LIMIT) else {
         return Vec::new();
     };
     entries.iter().filter_map(|entry| installed(site, entry)).collect()
@@ -205,7 +205,7 @@ fn installed(site: &Path, entry: &Path) -> Option<Installed> {
 /// is a Python project, and not a home or above one, is opened to plugins.
 pub(crate) fn editable_projects(sites: &[PathBuf], home: Option<&Path>) -> Vec<PathBuf> {
     let sites = sites.iter().filter(|site| installed_environment(site).is_none());
-    let entries = sites.filter_map(|site| files::entries(site, ENTRIES_LIMIT).ok());
+    let entries = sites.filter_map(|site| foreign::entries(site, ENTRIES_LIMIT).ok());
     let entries = entries.flat_map(|(entries, _)| entries);
     let metadata = entries.filter(|it| it.extension().is_some_and(|it| it == "dist-info"));
     let is_project = |directory: &PathBuf| {
@@ -272,7 +272,7 @@ fn entry_points(text: &str) -> Vec<EntryPoint> {
 }
 
 fn text(path: &Path) -> Option<String> {
-    files::read(path, Boundary::Anywhere, FILE_LIMIT).ok().map(|file| file.text)
+    foreign::read(path, Boundary::Anywhere, FILE_LIMIT).ok().map(|file| file.text)
 }
 
 #[cfg(test)]

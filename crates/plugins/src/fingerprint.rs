@@ -4,11 +4,11 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use ::files::bounded;
 use ::files::surroundings::Surroundings;
 
 use crate::confine::description_variables;
 use crate::directories::{Directories, Kind};
-use crate::files;
 use crate::hash::short;
 use crate::plugin::{Dialect, Plugin, PluginSettings};
 use crate::stamp::{FileMetadata, Stamp};
@@ -124,7 +124,7 @@ impl Files {
         for (path, found) in &self.found {
             name(hasher, path);
             // What has grown meanwhile, or is not a file any more, counts by what was seen of it.
-            let bytes = (found.length <= left).then(|| files::start(path, MOST_BYTES).ok());
+            let bytes = (found.length <= left).then(|| bounded::head(path, MOST_BYTES));
             match bytes.flatten() {
                 Some(bytes) => {
                     left -= found.length;

@@ -28,13 +28,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::files::foreign::{self, Boundary, Refusal};
 use contract::hook::Hook;
 use contract::policy::Mode;
 use contract::python::PythonHost;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::files::{self, Boundary, Refusal};
 use crate::plugin::Plugin;
 use crate::problem::Problem;
 use definition::{Action, Broken};
@@ -178,7 +178,7 @@ pub fn validate(
         Broken::Blocks => definition::unreadable(problem).problems.remove(0),
         Broken::IsLeftOut => problem,
     };
-    match files::read(path, Boundary::Anywhere, FILE_LIMIT) {
+    match foreign::read(path, Boundary::Anywhere, FILE_LIMIT) {
         Ok(file) if file.truncated => Err(unreadable(merge::too_large(path))),
         Ok(file) => {
             let mut file = definition::read(path, &file.text, broken);
@@ -199,7 +199,7 @@ pub fn validate(
             }
             Ok((file.definitions.len(), file.problems))
         }
-        Err(Refusal::Missing) => Err(Refusal::Missing.problem(path)),
-        Err(refusal) => Err(unreadable(refusal.problem(path))),
+        Err(Refusal::Missing) => Err(Problem::unreadable(path, &Refusal::Missing)),
+        Err(refusal) => Err(unreadable(Problem::unreadable(path, &refusal))),
     }
 }

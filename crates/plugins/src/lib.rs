@@ -14,7 +14,6 @@ pub mod directories;
 pub mod discovery;
 pub mod entry_points;
 pub mod env;
-mod files;
 mod fingerprint;
 mod hash;
 pub mod hidden;

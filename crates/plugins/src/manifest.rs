@@ -7,11 +7,11 @@ mod requirement;
 
 use std::path::Path;
 
+use ::files::foreign::{self, Boundary, Refusal};
 use formats::yaml::{self, YES_NO};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::files::{self, Boundary, Refusal};
 use crate::plugin::{Manifest, Permissions};
 use crate::problem::Problem;
 
@@ -130,14 +130,10 @@ fn text(file: &Path, boundary: Option<&Path>) -> Result<String, Problem> {
         let what = "Plugin manifest not found";
         Problem::new(file, what, "write a `plugin.yaml` with `name` and `version`")
     };
-    let text = files::read(file, boundary, FILE_LIMIT).map_err(|refusal| match refusal {
+    foreign::whole(file, boundary, FILE_LIMIT).map_err(|refusal| match refusal {
         Refusal::Missing => missing(),
-        refusal => refusal.problem(file),
-    })?;
-    if text.truncated {
-        return Err(Problem::new(file, "the manifest is larger than 256 KiB", "shorten it"));
-    }
-    Ok(text.text)
+        refusal => Problem::unreadable(file, &refusal),
+    })
 }
 
 fn mapping(text: &str) -> Result<serde_json::Map<String, Value>, Fault> {

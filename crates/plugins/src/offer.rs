@@ -3,12 +3,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ::files::foreign;
 use contract::skill::Skill;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::directories::Directories;
-use crate::files;
 use crate::plugin::Plugin;
 
 /// Contributions of plugins to one kind of extension.
@@ -32,7 +32,7 @@ impl Contributions<'_> {
     ) -> io::Result<(Vec<PathBuf>, bool)> {
         match self.directories {
             Some(directories) => directories.entries(directory, limit),
-            None => files::entries(directory, limit),
+            None => foreign::entries(directory, limit),
         }
     }
 }

@@ -5,7 +5,11 @@ use std::path::{Path, PathBuf};
 
 use contract::python::PythonFault;
 use contract::text;
+use files::foreign::{self, Boundary, Refusal};
 use serde::{Deserialize, Serialize};
+
+/// The largest text file of a plugin.
+pub(crate) const TEXT_LIMIT: usize = 1 << 20;
 
 /// One thing wrong with one file. The rest of the program goes on without it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +30,40 @@ impl Problem {
             hint: text::visible(hint.as_ref()).into_owned(),
         }
     }
+
+    /// A file or a directory that is not read.
+    pub(crate) fn unreadable(path: &Path, refusal: &Refusal) -> Self {
+        let (what, hint) = match refusal {
+            Refusal::Missing => ("the file does not exist".into(), "check the path"),
+            Refusal::Dangling => {
+                ("this symlink is broken".into(), "correct the symlink or delete it")
+            }
+            Refusal::Outside(target) => (
+                format!("this symlink points outside, to {}, and is not followed", shown(target)),
+                "put a copy in the place of the link, or keep it in your own configuration",
+            ),
+            Refusal::NotRegular => {
+                ("this is not a regular file".into(), "put a text file in its place or delete it")
+            }
+            Refusal::NotText => {
+                ("this is not UTF-8 text".into(), "save the file as UTF-8 or delete it")
+            }
+            Refusal::TooLong(limit) => {
+                let size = match limit >> 20 {
+                    0 => format!("{} KiB", limit >> 10),
+                    mebibytes => format!("{mebibytes} MiB"),
+                };
+                (format!("the file is larger than {size}"), "shorten it")
+            }
+            Refusal::System(error) => (format!("cannot be read: {error}"), "check its permissions"),
+        };
+        Self::new(path, what, hint)
+    }
+}
+
+/// Reads a text file of at most 1 MiB.
+pub(crate) fn text_file(path: &Path, boundary: Boundary<'_>) -> Result<String, Problem> {
+    foreign::whole(path, boundary, TEXT_LIMIT).map_err(|error| Problem::unreadable(path, &error))
 }
 
 impl From<PythonFault> for Problem {

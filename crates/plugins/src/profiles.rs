@@ -6,17 +6,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use ::files::foreign::{self, Boundary, Refusal};
 use contract::text::closest;
 use formats::yaml::tree::Node;
 use formats::yaml::{self, YES_NO};
 pub use model_profile::ModelProfile;
 use serde_json::Value;
 
-use crate::files::{self, Boundary, Refusal};
 use crate::offer::Contributions;
-use crate::problem::{Problem, shown};
-
-const FILE_LIMIT: usize = 1 << 20;
+use crate::problem::{Problem, shown, text_file};
 
 const ENTRIES_LIMIT: usize = 2000;
 
@@ -43,7 +41,7 @@ pub fn load(
 ) -> (Vec<ModelProfile>, Vec<Problem>) {
     let mut search = Search::default();
     for directory in directories {
-        let entries = files::entries(directory, ENTRIES_LIMIT);
+        let entries = foreign::entries(directory, ENTRIES_LIMIT);
         search.scan(directory, entries, Boundary::Anywhere, Search::add);
     }
     search.contributed(contributions);
@@ -139,7 +137,7 @@ impl Search {
         let (entries, more) = match entries {
             Ok(listing) => listing,
             Err(error) => {
-                let problem = Refusal::System(error).problem(directory);
+                let problem = Problem::unreadable(directory, &Refusal::System(error));
                 return self.problems.push(problem);
             }
         };
@@ -205,16 +203,13 @@ fn offered(item: &Value, place: &Path) -> Result<ModelProfile, Problem> {
 }
 
 fn read(path: &Path, boundary: Boundary<'_>) -> Result<ModelProfile, Problem> {
-    let file = files::read(path, boundary, FILE_LIMIT).map_err(|refusal| refusal.problem(path))?;
-    if file.truncated {
-        return Err(Problem::new(path, "the file is larger than 1 MiB", "shorten it"));
-    }
+    let text = text_file(path, boundary)?;
     let wrong = |line: usize, what: &str, likely: Option<&str>| {
         let usual = "correct the line; `docs/reference/profiles.md` lists the keys and their types";
         let hint = likely.map(|key| format!("did you mean `{key}`?"));
         Problem::new(path, format!("line {line}: {what}"), hint.as_deref().unwrap_or(usual))
     };
-    let tree = yaml::parse(&file.text, YES_NO);
+    let tree = yaml::parse(&text, YES_NO);
     let tree = tree.map_err(|error| wrong(error.line, &error.message, None))?;
     // A profile without a name would pass for `default`, so the keys are looked at first.
     let name = tree.get("name").and_then(Node::text).unwrap_or_default();

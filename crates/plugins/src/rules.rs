@@ -8,10 +8,10 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ::files::foreign::{self, Boundary, Refusal};
 use contract::text;
 use serde_json::Value;
 
-use crate::files::{self, Boundary, Refusal};
 use crate::hidden;
 use crate::offer::{Contributions, Offer};
 use crate::plugin::Plugin;
@@ -158,7 +158,7 @@ impl Search {
     }
 
     fn global(&mut self, directory: &Path) {
-        match files::entries(directory, ENTRIES_LIMIT) {
+        match foreign::entries(directory, ENTRIES_LIMIT) {
             Ok((entries, more)) => {
                 if more {
                     let what = format!("only {ENTRIES_LIMIT} entries of this directory were read");
@@ -170,7 +170,7 @@ impl Search {
                 }
             }
             Err(error) => {
-                let problem = Refusal::System(error).problem(directory);
+                let problem = Problem::unreadable(directory, &Refusal::System(error));
                 self.found.problems.push(problem);
             }
         }
@@ -216,7 +216,7 @@ impl Search {
                 Some(text) => {
                     let truncated = text.len() > FILE_LIMIT;
                     let text = text::head(text, FILE_LIMIT).to_owned();
-                    self.add(&place, &files::Text { text, truncated });
+                    self.add(&place, &foreign::Text { text, truncated });
                 }
                 None => self.report(
                     &place,
@@ -246,14 +246,14 @@ impl Search {
     }
 
     fn read_as(&mut self, path: &Path, boundary: Boundary<'_>, text: fn(&str) -> String) {
-        match files::read(path, boundary, FILE_LIMIT) {
-            Ok(file) => self.add(path, &files::Text { text: text(&file.text), ..file }),
+        match foreign::read(path, boundary, FILE_LIMIT) {
+            Ok(file) => self.add(path, &foreign::Text { text: text(&file.text), ..file }),
             Err(Refusal::Missing) => {}
-            Err(refusal) => self.found.problems.push(refusal.problem(path)),
+            Err(refusal) => self.found.problems.push(Problem::unreadable(path, &refusal)),
         }
     }
 
-    fn add(&mut self, path: &Path, file: &files::Text) {
+    fn add(&mut self, path: &Path, file: &foreign::Text) {
         let stripped = hidden::strip(&file.text);
         let text = stripped.text.trim();
         if text.is_empty() || (!file.truncated && !self.texts.insert(text.to_owned())) {

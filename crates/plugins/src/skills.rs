@@ -7,9 +7,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ::files::foreign::{self, Boundary};
 use contract::skill::Skill;
 
-use crate::files::{self, Boundary};
 use crate::offer::Contributions;
 use crate::problem::{Problem, shown};
 
@@ -72,7 +72,7 @@ pub fn discover(places: &Places, contributions: &Contributions<'_>) -> FoundSkil
     let boundary: Vec<_> =
         places.project.iter().filter_map(|place| search.project_place(place)).collect();
     for place in &boundary {
-        let entries = files::entries(place, ENTRIES_LIMIT);
+        let entries = foreign::entries(place, ENTRIES_LIMIT);
         search.scan(place, entries, "project", Boundary::Within(&boundary));
     }
     search.blocks.save();
@@ -160,7 +160,7 @@ struct Search {
 impl Search {
     fn own(&mut self, place: &Path, source: &str) {
         let canonical = fs::canonicalize(place).unwrap_or_else(|_| place.to_path_buf());
-        let entries = files::entries(&canonical, ENTRIES_LIMIT);
+        let entries = foreign::entries(&canonical, ENTRIES_LIMIT);
         self.scan(&canonical, entries, source, Boundary::Anywhere);
     }
 
@@ -193,7 +193,7 @@ impl Search {
             } else {
                 Boundary::Within(&directories)
             };
-            if let Ok(place) = files::resolved(&plugin.root.join("skills")) {
+            if let Ok(place) = foreign::resolved(&plugin.root.join("skills")) {
                 let entries = contributions.entries(&place, ENTRIES_LIMIT);
                 self.scan(&place, entries, &source, boundary);
             }
@@ -223,8 +223,8 @@ impl Search {
         if canonical.starts_with(&root) {
             return Some(canonical);
         }
-        let refusal = files::Refusal::Outside(canonical);
-        self.problems.push(refusal.problem(place));
+        let refusal = foreign::Refusal::Outside(canonical);
+        self.problems.push(Problem::unreadable(place, &refusal));
         None
     }
 
@@ -249,8 +249,8 @@ impl Search {
                 }
             }
             Err(error) => {
-                let refusal = files::Refusal::System(error);
-                self.problems.push(refusal.problem(place));
+                let refusal = foreign::Refusal::System(error);
+                self.problems.push(Problem::unreadable(place, &refusal));
             }
         }
     }
@@ -290,7 +290,7 @@ impl Search {
 
 /// The regular files in a part of a skill's directory that are really there, relative to the directory.
 fn own_files(directory: &Path, part: &str) -> Vec<PathBuf> {
-    let Ok((entries, _)) = files::entries(&directory.join(part), ENTRIES_LIMIT) else {
+    let Ok((entries, _)) = foreign::entries(&directory.join(part), ENTRIES_LIMIT) else {
         return Vec::new();
     };
     let is_own = |path: &PathBuf| {

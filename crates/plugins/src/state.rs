@@ -5,13 +5,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use ::files::foreign::{self, Boundary, Refusal};
 use formats::yaml::{self, YES_NO};
 use serde_json::{Map, Value};
 
-use crate::files::{self, Boundary, Refusal};
-use crate::problem::Problem;
-
-const FILE_LIMIT: usize = 1 << 20;
+use crate::problem::{Problem, TEXT_LIMIT};
 
 /// The systems whose plugins can be switched; `mcp:git` means the one of that system alone.
 pub const SYSTEMS: [&str; 7] = ["brynhild", "api", "chibi", "claude", "initrunner", "lmao", "mcp"];
@@ -69,15 +67,11 @@ impl State {
 
     /// Reads the file; nothing is switched where there is none.
     pub fn read(file: &Path) -> Result<Self, Problem> {
-        let text = match files::read(file, Boundary::Anywhere, FILE_LIMIT) {
-            Ok(text) if text.truncated => {
-                return Err(Problem::new(file, "the file is larger than 1 MiB", "shorten it"));
-            }
-            Ok(text) => text.text,
-            Err(Refusal::Missing) => return Ok(Self::default()),
-            Err(refusal) => return Err(refusal.problem(file)),
-        };
-        Self::parse(&text, file)
+        match foreign::whole(file, Boundary::Anywhere, TEXT_LIMIT) {
+            Ok(text) => Self::parse(&text, file),
+            Err(Refusal::Missing) => Ok(Self::default()),
+            Err(refusal) => Err(Problem::unreadable(file, &refusal)),
+        }
     }
 
     fn parse(text: &str, file: &Path) -> Result<Self, Problem> {

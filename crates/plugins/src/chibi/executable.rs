@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::files::bounded;
 use contract::policy::Mode;
 use contract::sandbox::{Access, Channel, Profile, SandboxError, Spawn, Stdin};
 use serde_json::Value;
@@ -18,7 +19,6 @@ use super::find::Candidate;
 use super::run::{self, Keyboard, OUTPUT_LIMIT, Ran, Watch};
 use super::schema_cache::{self, SchemaResult};
 use crate::confine::{self, home_among};
-use crate::files;
 use crate::plugin::Plugin;
 use crate::problem::Problem;
 use crate::process::{End, Limits};
@@ -220,7 +220,7 @@ fn quoted(said: &str) -> String {
 }
 
 fn is_plain_python(file: &Path) -> bool {
-    let head = files::start(file, HEAD).unwrap_or_default();
+    let head = bounded::head(file, HEAD).unwrap_or_default();
     if !head.starts_with(b"#!") {
         return false;
     }

@@ -4,8 +4,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ::files::foreign::Refusal;
+
 use crate::directories::{Directories, Kind};
-use crate::files;
 use crate::plugin::{Manifest, Place, Plugin, PluginSettings};
 use crate::problem::{Problem, shown};
 
@@ -117,7 +118,7 @@ impl Search {
             !found.is_file() && !found.is_directory() && found.mode & 0o111 != 0
         });
         if is_odd {
-            self.problems.push(files::Refusal::NotRegular.problem(place));
+            self.problems.push(Problem::unreadable(place, &Refusal::NotRegular));
         }
         is_odd
     }
@@ -141,7 +142,7 @@ impl Search {
                 return self.problems.push(Problem::new(root, what, hint));
             }
             Err(error) => {
-                let problem = files::Refusal::System(error).problem(root);
+                let problem = Problem::unreadable(root, &Refusal::System(error));
                 return self.problems.push(problem);
             }
         };

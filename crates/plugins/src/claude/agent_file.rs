@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use ::files::foreign::{self, Boundary, Refusal};
 use serde_json::Value;
 
 use super::document;
-use crate::files::{self, Boundary};
 use crate::hidden;
-use crate::problem::Problem;
+use crate::problem::{Problem, text_file};
 
 /// Keys that plugins' agents may not have a say in.
 pub(super) const REFUSED: [&str; 3] = ["hooks", "mcpServers", "permissionMode"];
@@ -43,21 +43,19 @@ impl AgentFile {
 
 pub fn agents_in(directory: &Path) -> (Vec<AgentFile>, Vec<Problem>) {
     let (mut agents, mut problems) = (Vec::new(), Vec::new());
-    let entries = match files::entries(directory, FILES) {
+    let entries = match foreign::entries(directory, FILES) {
         Ok((entries, _)) => entries,
         Err(error) => {
-            problems.push(files::Refusal::System(error).problem(directory));
+            problems.push(Problem::unreadable(directory, &Refusal::System(error)));
             Vec::new()
         }
     };
     let is_markdown = |path: &&PathBuf| path.extension().is_some_and(|it| it == "md");
     for path in entries.iter().filter(is_markdown) {
-        match files::read(path, Boundary::Anywhere, files::TEXT_LIMIT) {
-            Ok(text) => match parse(path, &text.text, None) {
-                Ok(agent) => agents.push(agent),
-                Err(problem) => problems.push(problem),
-            },
-            Err(refusal) => problems.push(refusal.problem(path)),
+        let agent = text_file(path, Boundary::Anywhere).and_then(|text| parse(path, &text, None));
+        match agent {
+            Ok(agent) => agents.push(agent),
+            Err(problem) => problems.push(problem),
         }
     }
     (agents, problems)
@@ -65,7 +63,8 @@ pub fn agents_in(directory: &Path) -> (Vec<AgentFile>, Vec<Problem>) {
 
 /// The agent in a file of a project, given the bytes that the user trusts.
 pub fn agent_of(path: &Path, bytes: &[u8]) -> Result<AgentFile, Problem> {
-    let text = std::str::from_utf8(bytes).map_err(|_| files::Refusal::NotText.problem(path))?;
+    let text =
+        std::str::from_utf8(bytes).map_err(|_| Problem::unreadable(path, &Refusal::NotText))?;
     parse(path, text, None)
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use ::files::foreign::{self, Boundary, Refusal};
 use serde_json::Value;
 
 use super::command::{self, Origin};
@@ -10,9 +11,8 @@ use super::event::Event;
 use super::manifest::{self, Declared, Form, Given};
 use super::values::{self, Values};
 use super::{Loaded, agent_file, handlers, portable, servers, skill};
-use crate::files::{self, Boundary};
 use crate::plugin::{Plugin, ReportLine};
-use crate::problem::Problem;
+use crate::problem::{Problem, text_file};
 
 const FILES: usize = 2000;
 const DEEPEST: usize = 5;
@@ -74,7 +74,7 @@ pub fn project(given: &ProjectFiles<'_>) -> Loaded {
     };
     for (path, bytes) in &given.files {
         let Ok(text) = std::str::from_utf8(bytes) else {
-            let problem = files::Refusal::NotText.problem(path);
+            let problem = Problem::unreadable(path, &Refusal::NotText);
             loading.fail(problem);
             continue;
         };
@@ -155,14 +155,8 @@ impl Loading {
 
     fn text(&mut self, file: &Path) -> Option<String> {
         let directories = [self.root.clone()];
-        match files::read(file, Boundary::Within(&directories), files::TEXT_LIMIT) {
-            Ok(text) if !text.truncated => return Some(text.text),
-            Ok(_) => {
-                self.fail(Problem::new(file, "the file is larger than 1 MiB", "shorten it"));
-            }
-            Err(refusal) => self.fail(refusal.problem(file)),
-        }
-        None
+        let text = text_file(file, Boundary::Within(&directories));
+        text.map_err(|problem| self.fail(problem)).ok()
     }
 
     fn markdown(&mut self, place: &Path, depth: usize) -> Vec<PathBuf> {
@@ -175,9 +169,11 @@ impl Loading {
     }
 
     fn walk(&mut self, directory: &Path, depth: usize, found: &mut Vec<PathBuf>) {
-        let entries = match files::entries(directory, FILES) {
+        let entries = match foreign::entries(directory, FILES) {
             Ok((entries, _)) => entries,
-            Err(error) => return self.fail(files::Refusal::System(error).problem(directory)),
+            Err(error) => {
+                return self.fail(Problem::unreadable(directory, &Refusal::System(error)));
+            }
         };
         for entry in entries {
             let is_link = entry.is_symlink();
@@ -255,7 +251,7 @@ impl Loading {
                 }
                 continue;
             }
-            let (entries, _) = files::entries(place, FILES).unwrap_or_default();
+            let (entries, _) = foreign::entries(place, FILES).unwrap_or_default();
             for entry in entries.into_iter().filter(|entry| entry.is_dir()) {
                 let is_skill = entry.join("SKILL.md").symlink_metadata().is_ok();
                 if is_skill && known.insert(entry.clone()) {
@@ -296,7 +292,7 @@ impl Loading {
             Given::File(file) if file.symlink_metadata().is_err() => {
                 let usual = ["hooks/hooks.json", ".mcp.json", portable::SERVERS];
                 if !usual.iter().any(|name| *file == self.root.join(name)) {
-                    self.fail(files::Refusal::Missing.problem(file));
+                    self.fail(Problem::unreadable(file, &Refusal::Missing));
                 }
                 None
             }

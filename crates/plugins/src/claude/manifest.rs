@@ -3,17 +3,16 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use ::files::foreign::{self, Boundary};
 use contract::text::visible;
 use serde_json::{Map, Value};
 
-use crate::files::{self, Boundary};
 use crate::plugin::Manifest;
-use crate::problem::Problem;
+use crate::problem::{Problem, text_file};
 use crate::words::Words;
 
 pub(crate) const FILE: &str = ".claude-plugin/plugin.json";
 
-const LIMIT: usize = 1 << 20;
 /// The most names of unused parts in one line.
 const NAMES_LIMIT: usize = 20;
 
@@ -95,12 +94,8 @@ pub fn read(root: &Path) -> Result<Declared, Problem> {
 
 pub(crate) fn json(root: &Path, file: &Path) -> Result<Value, Problem> {
     let directories = [root.to_path_buf()];
-    let text = files::read(file, Boundary::Within(&directories), LIMIT)
-        .map_err(|refusal| refusal.problem(file))?;
-    if text.truncated {
-        return Err(Problem::new(file, "the file is larger than 1 MiB", "shorten it"));
-    }
-    serde_json::from_str(&text.text).map_err(|error| {
+    let text = text_file(file, Boundary::Within(&directories))?;
+    serde_json::from_str(&text).map_err(|error| {
         Problem::new(file, format!("this is not valid JSON: {error}"), "correct the file")
     })
 }
@@ -189,7 +184,7 @@ fn names_in(root: &Path, part: &str) -> Vec<String> {
     if let Some(value) = document.iter().find_map(|file| json(root, file).ok()) {
         return names_of(&value);
     }
-    let entries = files::entries(&path, NAMES_LIMIT + 1).map(|(entries, _)| entries);
+    let entries = foreign::entries(&path, NAMES_LIMIT + 1).map(|(entries, _)| entries);
     let entries = entries.unwrap_or_default();
     let stems = entries.iter().filter_map(|entry| entry.file_stem());
     stems.map(|stem| stem.to_string_lossy().into_owned()).collect()

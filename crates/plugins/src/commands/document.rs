@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use ::files::foreign::Boundary;
 use contract::text::closest;
 use serde_json::{Map, Value};
 
 use super::{Command, Label};
-use crate::files::{self, Boundary, TEXT_LIMIT};
 use crate::hidden;
 use crate::hooks::relocated;
-use crate::problem::Problem;
+use crate::problem::{Problem, text_file};
 use formats::frontmatter::{self, Reading};
 
 const NAME_LIMIT: usize = 64;
@@ -21,11 +21,7 @@ pub(super) fn read(
     boundary: Boundary<'_>,
     label: &Label,
 ) -> Result<(Command, Vec<Problem>), Problem> {
-    let file = files::read(path, boundary, TEXT_LIMIT).map_err(|refusal| refusal.problem(path))?;
-    if file.truncated {
-        return Err(Problem::new(path, "the file is larger than 1 MiB", "shorten it"));
-    }
-    let stripped = hidden::strip(&file.text);
+    let stripped = hidden::strip(&text_file(path, boundary)?);
     let remarks: Vec<Problem> = stripped
         .report
         .map(|report| Problem::new(path, report, hidden::HINT))

@@ -5,12 +5,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ::files::foreign::{self, Boundary, Refusal};
+
 use super::definition::{self, Action, Broken, Definition, File};
 use super::event::Event;
 use super::host::Owner;
 use super::origin::Origin;
 use super::{FILE_LIMIT, Listed, Offered, ProjectFile, Sources};
-use crate::files::{self, Boundary, Refusal};
 use crate::plugin::Plugin;
 use crate::problem::Problem;
 
@@ -75,7 +76,7 @@ pub(crate) fn too_large(path: &Path) -> Problem {
 impl Merged {
     fn read(&mut self, path: &Path, missing: Missing) -> Result<Option<String>, Problem> {
         self.files.push(path.to_owned());
-        match files::read(path, Boundary::Anywhere, FILE_LIMIT) {
+        match foreign::read(path, Boundary::Anywhere, FILE_LIMIT) {
             Ok(file) if file.truncated => Err(too_large(path)),
             Ok(file) => Ok(Some(file.text)),
             Err(Refusal::Missing) if missing == Missing::Fine => Ok(None),
@@ -84,7 +85,7 @@ impl Merged {
                 "Plugin declares hooks but hooks.yaml missing",
                 "add the file, or write `hooks: false` in plugin.yaml",
             )),
-            Err(refusal) => Err(refusal.problem(path)),
+            Err(refusal) => Err(Problem::unreadable(path, &refusal)),
         }
     }
 
@@ -104,7 +105,7 @@ impl Merged {
                 let text = text.trim_start_matches('\u{feff}');
                 definition::read(&file.path, text, Broken::Blocks)
             }
-            Err(_) => definition::unreadable(Refusal::NotText.problem(&file.path)),
+            Err(_) => definition::unreadable(Problem::unreadable(&file.path, &Refusal::NotText)),
         };
         self.take(read, &Arc::new(beside(&file.path, Owner::Project)));
     }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use ::files::bounded;
 use async_trait::async_trait;
 use contract::hook::{ContextVerdict, HookContext, HookError, Moment, OnFailure};
 use contract::text;
@@ -24,7 +25,6 @@ use super::host::{Launch, Owner};
 use super::moment::{Listener, Occurrence, Reply};
 use super::origin::{Origin, relocated};
 use super::prompt;
-use crate::files;
 use crate::process::Ended;
 
 const QUOTED: usize = 1500;
@@ -329,7 +329,7 @@ fn readable(script: &Path, settings: &Settings) -> PathBuf {
 fn runs_itself(path: &Path) -> bool {
     let is_executable =
         fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0);
-    let head = files::start(path, 256).unwrap_or_default();
+    let head = bounded::head(path, 256).unwrap_or_default();
     let head = String::from_utf8_lossy(&head);
     let first = head.lines().next().unwrap_or_default();
     is_executable && first.starts_with("#!") && !first.contains("python")

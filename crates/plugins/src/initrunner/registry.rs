@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use ::files::foreign::{self, Boundary};
 use contract::text::closest;
 use serde::Serialize;
 
 use super::{Entry, kind};
 use crate::entry_points::{self, TOOL_TYPES_GROUP};
-use crate::files::{self, Boundary};
 use crate::index::Index;
 use crate::words::Words;
 
@@ -84,11 +84,11 @@ impl Types {
     pub fn of_files(directory: &Path) -> Vec<TypeFile> {
         let mut found = Vec::new();
         for place in PLACES {
-            let Ok((entries, _)) = files::entries(&directory.join(place), MOST_FILES) else {
+            let Ok((entries, _)) = foreign::entries(&directory.join(place), MOST_FILES) else {
                 continue;
             };
             for path in entries.into_iter().filter(|path| is_module(path)) {
-                let Ok(text) = files::read(&path, Boundary::Anywhere, FILE_LIMIT) else {
+                let Ok(text) = foreign::read(&path, Boundary::Anywhere, FILE_LIMIT) else {
                     continue;
                 };
                 let kinds = registered(&text.text);

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use ::files::bounded;
+
 use crate::directories::{Directories, Kind};
-use crate::files;
 use crate::manifest::FILE;
 
 const TOOL: &str = "tool.py";
@@ -90,7 +91,7 @@ impl Search<'_> {
 
 /// Returns true if a file is a plugin, or should be. What only happens to have the name is left alone.
 fn is_meant(file: &Path, depth: usize) -> bool {
-    let Ok(bytes) = files::start(file, MAX_FILE_BYTES + 1) else { return false };
+    let Some(bytes) = bounded::head(file, MAX_FILE_BYTES + 1) else { return false };
     if bytes.len() > MAX_FILE_BYTES {
         return depth == 1;
     }

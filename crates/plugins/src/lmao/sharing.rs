@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use ::files::bounded;
+
 use super::facts::Facts;
-use crate::files;
 
 const MAX_FILE_BYTES: usize = 16 << 20;
 
@@ -22,7 +23,7 @@ pub(super) fn changing(facts: &Facts) -> BTreeSet<String> {
     // A file that cannot be read shares nothing.
     let texts: Vec<(&String, String)> = all
         .into_iter()
-        .map(|file| (file, files::start(Path::new(file), MAX_FILE_BYTES).unwrap_or_default()))
+        .map(|file| (file, bounded::head(Path::new(file), MAX_FILE_BYTES).unwrap_or_default()))
         .map(|(file, bytes)| (file, String::from_utf8_lossy(&bytes).into_owned()))
         .collect();
     for name in SHARED {

@@ -3,9 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
+use ::files::foreign;
+
 use super::ENTRIES_LIMIT;
 use crate::claude::document;
-use crate::files;
 
 pub(super) const PLACE: &str = ".claude/rules";
 
@@ -19,7 +20,7 @@ pub(super) fn files(directory: &Path) -> Vec<PathBuf> {
 }
 
 fn collect(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) {
-    let Ok((entries, _)) = files::entries(directory, ENTRIES_LIMIT) else { return };
+    let Ok((entries, _)) = foreign::entries(directory, ENTRIES_LIMIT) else { return };
     for entry in entries {
         if found.len() == ENTRIES_LIMIT {
             return;

@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
+use ::files::foreign::{self, Boundary};
 use ::files::path::normalize;
 
 use super::FILE_LIMIT;
-use crate::files::{self, Boundary};
 
 /// Files that lead from one to the next.
 const HOPS: usize = 4;
@@ -31,7 +31,7 @@ pub(super) fn of(file: &Path, root: &Path) -> Imports {
 
 fn follow(file: &Path, root: &Path, hops: usize, found: &mut Imports) {
     let boundary = [root.to_path_buf()];
-    let Ok(read) = files::read(file, Boundary::Within(&boundary), FILE_LIMIT) else { return };
+    let Ok(read) = foreign::read(file, Boundary::Within(&boundary), FILE_LIMIT) else { return };
     for name in named(&read.text) {
         let path = normalize(&file.parent().unwrap_or(root).join(name));
         let is_there = !name.starts_with('~') && path.starts_with(root) && path.is_file();

@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ::files::foreign::{self, Boundary, Refusal};
 use contract::skill::Skill;
 use formats::frontmatter::{self, Document, Reading};
 use serde_json::{Map, Value};
 
 use super::blocks::Blocks;
-use crate::files::{self, Boundary, Refusal, TEXT_LIMIT};
 use crate::hidden;
-use crate::problem::Problem;
+use crate::problem::{Problem, TEXT_LIMIT};
 
 pub(super) const NAME_LIMIT: usize = 64;
 
@@ -23,14 +23,14 @@ pub(super) fn load(
     boundary: Boundary<'_>,
     blocks: &mut Blocks,
 ) -> Result<Option<(Skill, Vec<Problem>)>, Problem> {
-    let Ok(directory) = files::resolved(entry) else {
-        return Err(Refusal::Dangling.problem(entry));
+    let Ok(directory) = foreign::resolved(entry) else {
+        return Err(Problem::unreadable(entry, &Refusal::Dangling));
     };
     if !directory.is_dir() {
         return Ok(None);
     }
     if !boundary.holds(&directory) {
-        return Err(Refusal::Outside(directory).problem(entry));
+        return Err(Problem::unreadable(entry, &Refusal::Outside(directory)));
     }
     let Some(file) = skill_file(&directory) else {
         return Ok(None);
@@ -61,15 +61,13 @@ pub(super) fn skill_file(directory: &Path) -> Option<PathBuf> {
 }
 
 pub(super) fn read(file: &Path, boundary: Boundary<'_>) -> Result<String, Problem> {
-    let text = files::read(file, boundary, TEXT_LIMIT).map_err(|refusal| refusal.problem(file))?;
-    if text.truncated {
-        return Err(Problem::new(
-            file,
-            "the file is larger than 1 MiB",
-            "move text that is not always needed to files in `references/`",
-        ));
-    }
-    Ok(text.text)
+    foreign::whole(file, boundary, TEXT_LIMIT).map_err(|refusal| match refusal {
+        Refusal::TooLong(_) => {
+            let hint = "move text that is not always needed to files in `references/`";
+            Problem { hint: hint.to_owned(), ..Problem::unreadable(file, &refusal) }
+        }
+        _ => Problem::unreadable(file, &refusal),
+    })
 }
 
 /// Reads the keys and the body of a skill's file, with a repair of what is almost YAML.

@@ -4,10 +4,10 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
+use ::files::foreign::Boundary;
 use serde_json::Value;
 
 use super::{BODY_LINES_LIMIT, directory};
-use crate::files::Boundary;
 use crate::hidden;
 use crate::problem::Problem;
 use formats::frontmatter::{self, Document, Reading};

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use ::files::foreign;
 use serde_json::{Map, Value, json};
 
 use crate::initrunner::registry::Types;
@@ -152,7 +153,7 @@ fn watched(wanted: &Wanted<'_>) -> Vec<String> {
         path.extension().is_some_and(|ending| ending == "py")
             || (path.is_dir() && (modules.contains(name) || path.join("__init__.py").is_file()))
     };
-    let beside = crate::files::entries(&directory, MAX_DIRECTORY_ENTRIES)
+    let beside = foreign::entries(&directory, MAX_DIRECTORY_ENTRIES)
         .map(|(paths, _)| paths)
         .unwrap_or_default();
     let mut watched: Vec<PathBuf> = beside.into_iter().filter(counts).collect();

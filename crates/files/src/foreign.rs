@@ -1,27 +1,23 @@
-//! Bounded reading of files that somebody else may have put there: regular files only, never more
-//! than a limit, never a wait on a pipe, and inside a boundary where one is set.
+//! Bounded reading of text files and directories that somebody else may have put there: regular files
+//! only, never more than a limit, never a wait on a pipe, and inside a boundary if there is one.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use ::files::bounded;
-
-use crate::problem::{Problem, shown};
-
-/// The largest text file of a plugin.
-pub(crate) const TEXT_LIMIT: usize = 1 << 20;
+use crate::bounded;
 
 /// The directories in which a path's target may be.
 #[derive(Clone, Copy)]
-pub(crate) enum Boundary<'a> {
+pub enum Boundary<'a> {
     Anywhere,
     /// In one of these directories, which are canonical.
     Within(&'a [PathBuf]),
 }
 
 impl Boundary<'_> {
-    pub(crate) fn holds(self, canonical: &Path) -> bool {
+    /// Returns true if a canonical path is inside.
+    pub fn holds(self, canonical: &Path) -> bool {
         match self {
             Self::Anywhere => true,
             Self::Within(directories) => {
@@ -31,14 +27,16 @@ impl Boundary<'_> {
     }
 }
 
+/// The text of a file, up to a limit.
 #[derive(Debug)]
-pub(crate) struct Text {
-    pub(crate) text: String,
-    pub(crate) truncated: bool,
+pub struct Text {
+    pub text: String,
+    pub truncated: bool,
 }
 
+/// Reasons why a file is not read.
 #[derive(Debug)]
-pub(crate) enum Refusal {
+pub enum Refusal {
     Missing,
     /// It is a symbolic link whose target does not exist.
     Dangling,
@@ -46,37 +44,13 @@ pub(crate) enum Refusal {
     /// It is a directory, a pipe, a socket or a device.
     NotRegular,
     NotText,
+    /// It is longer than this many bytes.
+    TooLong(usize),
     System(io::Error),
 }
 
-impl Refusal {
-    pub(crate) fn problem(&self, path: &Path) -> Problem {
-        let (what, hint) = match self {
-            Self::Missing => ("the file does not exist".into(), "check the path".into()),
-            Self::Dangling => {
-                ("this symlink is broken".into(), "correct the symlink or delete it".into())
-            }
-            Self::Outside(target) => (
-                format!("this symlink points outside, to {}, and is not followed", shown(target)),
-                "put a copy in the place of the link, or keep it in your own configuration".into(),
-            ),
-            Self::NotRegular => (
-                "this is not a regular file".into(),
-                "put a text file in its place or delete it".into(),
-            ),
-            Self::NotText => {
-                ("this is not UTF-8 text".into(), "save the file as UTF-8 or delete it".into())
-            }
-            Self::System(error) => {
-                (format!("cannot be read: {error}"), String::from("check its permissions"))
-            }
-        };
-        Problem::new(path, what, hint)
-    }
-}
-
 /// Reads at most `limit` bytes of a text file, without a byte order mark.
-pub(crate) fn read(path: &Path, boundary: Boundary<'_>, limit: usize) -> Result<Text, Refusal> {
+pub fn read(path: &Path, boundary: Boundary<'_>, limit: usize) -> Result<Text, Refusal> {
     let file = match boundary {
         Boundary::Anywhere => open_regular(path),
         Boundary::Within(_) => fs::canonicalize(path).map_err(Refusal::System).and_then(|target| {
@@ -95,26 +69,21 @@ pub(crate) fn read(path: &Path, boundary: Boundary<'_>, limit: usize) -> Result<
         },
         refusal => refusal,
     })?;
-    let mut bytes = up_to(file, limit + 1)?;
+    let mut bytes = bounded::start(file, limit + 1).map_err(Refusal::System)?;
     let truncated = bytes.len() > limit;
     bytes.truncate(limit);
     let text = into_text(bytes, truncated)?;
     Ok(Text { text, truncated })
 }
 
-pub(crate) fn start(path: &Path, limit: usize) -> Result<Vec<u8>, Refusal> {
-    up_to(open_regular(path)?, limit)
-}
-
-fn up_to(file: File, limit: usize) -> Result<Vec<u8>, Refusal> {
-    let length = file.metadata().map_err(Refusal::System)?.len().min(limit as u64);
-    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default() + 1);
-    file.take(limit as u64).read_to_end(&mut bytes).map_err(Refusal::System)?;
-    Ok(bytes)
+/// Reads a text file of at most `limit` bytes.
+pub fn whole(path: &Path, boundary: Boundary<'_>, limit: usize) -> Result<String, Refusal> {
+    let file = read(path, boundary, limit)?;
+    if file.truncated { Err(Refusal::TooLong(limit)) } else { Ok(file.text) }
 }
 
 /// The entries of a directory, sorted, at most `limit`, and if there are more; none if it is missing.
-pub(crate) fn entries(directory: &Path, limit: usize) -> io::Result<(Vec<PathBuf>, bool)> {
+pub fn entries(directory: &Path, limit: usize) -> io::Result<(Vec<PathBuf>, bool)> {
     let reader = match fs::read_dir(directory) {
         Ok(reader) => reader,
         Err(error) if is_absence(&error) => return Ok((Vec::new(), false)),
@@ -133,7 +102,7 @@ pub(crate) fn entries(directory: &Path, limit: usize) -> io::Result<(Vec<PathBuf
 }
 
 /// Resolves the last part of a path in a canonical directory, without a look at every part of it.
-pub(crate) fn resolved(path: &Path) -> io::Result<PathBuf> {
+pub fn resolved(path: &Path) -> io::Result<PathBuf> {
     if fs::symlink_metadata(path)?.is_symlink() {
         fs::canonicalize(path)
     } else {
@@ -141,7 +110,8 @@ pub(crate) fn resolved(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-pub(crate) fn is_absence(error: &io::Error) -> bool {
+/// Returns true if an error says that there is no such file.
+pub fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
@@ -190,6 +160,9 @@ mod tests {
         assert_eq!((whole.text.as_str(), whole.truncated), ("ab漢字", false));
         let cut = read(&path, Boundary::Anywhere, 9).unwrap();
         assert_eq!((cut.text.as_str(), cut.truncated), ("ab漢", true));
+        assert_eq!(super::whole(&path, Boundary::Anywhere, 100).unwrap(), "ab漢字");
+        let refusal = super::whole(&path, Boundary::Anywhere, 9).unwrap_err();
+        assert!(matches!(refusal, Refusal::TooLong(9)));
     }
 
     #[test]
