@@ -11,10 +11,10 @@ use std::time::SystemTime;
 
 use ::files::cache;
 use ::files::foreign;
+use ::files::stamp::Stamp;
 use foldhash::HashMap;
+use rustix::fs::{Stat, stat};
 use serde::{Deserialize, Serialize};
-
-use crate::stamp::{FileMetadata, Stamp};
 
 const FORMAT: u32 = 3;
 
@@ -36,7 +36,7 @@ struct State {
     kept: HashMap<String, CachedListing>,
     hashes: HashMap<String, Hashes>,
     seen: HashMap<OsString, Arc<Listing>>,
-    files: HashMap<OsString, Option<FileMetadata>>,
+    files: HashMap<OsString, Option<Stat>>,
     is_changed: bool,
 }
 
@@ -65,6 +65,11 @@ pub(crate) struct Listing {
 pub(crate) struct Entry {
     pub(crate) name: OsString,
     pub(crate) kind: Kind,
+}
+
+/// The type of a file by its metadata.
+pub(crate) fn file_type(found: &Stat) -> rustix::fs::FileType {
+    rustix::fs::FileType::from_raw_mode(found.st_mode)
 }
 
 /// The type of a directory's entry; a symlink is not followed.
@@ -163,15 +168,15 @@ impl Directories {
                 return Ok(state.note(directory, Listing::default()));
             }
         }
-        let found = match fs::metadata(directory) {
-            Ok(found) if found.is_dir() => found,
+        let found = match stat(directory).map_err(io::Error::from) {
+            Ok(found) if file_type(&found).is_dir() => found,
             Ok(_) => return Ok(self.state().note(directory, Listing::default())),
             Err(error) if foreign::is_absence(&error) => {
                 return Ok(self.state().note(directory, Listing::default()));
             }
             Err(error) => return Err(error),
         };
-        let (now, stamp) = (SystemTime::now(), Stamp::of(&FileMetadata::of(&found)));
+        let (now, stamp) = (SystemTime::now(), Stamp::of(&found));
         if let Some(path) = directory.to_str().filter(|_| self.may_keep(directory)) {
             let mut state = self.state();
             let kept = state.kept.get(path).filter(|kept| kept.0 == stamp);
@@ -254,12 +259,11 @@ impl Directories {
         }
     }
 
-    pub(crate) fn look(&self, path: &Path) -> Option<FileMetadata> {
+    pub(crate) fn look(&self, path: &Path) -> Option<Stat> {
         if let Some(found) = self.state().files.get(path.as_os_str()) {
             return *found;
         }
-        let found = if self.has(path) { fs::metadata(path).ok() } else { None };
-        let found = found.as_ref().map(FileMetadata::of);
+        let found = if self.has(path) { stat(path).ok() } else { None };
         self.state().files.insert(path.as_os_str().to_owned(), found);
         found
     }

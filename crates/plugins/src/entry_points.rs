@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::index::Index;
 use crate::plugin::{EntryPoint, Manifest, Package, Place, Plugin, PluginSettings};
-use crate::stamp::FileMetadata;
 use crate::words::Words;
 
 pub use sites::{Surroundings, interpreter, looks_like_python, sites};
@@ -98,19 +97,19 @@ impl Installed {
 }
 
 fn all(sites: &[PathBuf], index: &mut Index) -> Vec<(PathBuf, Installed)> {
-    let mut found: Vec<(PathBuf, Installed)> = Vec::new();
+    let mut packages: Vec<(PathBuf, Installed)> = Vec::new();
     for site in sites {
-        let Ok(metadata) = fs::metadata(site) else {
+        let Ok(found) = rustix::fs::stat(site) else {
             continue;
         };
-        for installed in index.site(site, &FileMetadata::of(&metadata), || scan(site)) {
+        for installed in index.site(site, &found, || scan(site)) {
             let name = normal(&installed.package.name);
-            if !found.iter().any(|(_, other)| normal(&other.package.name) == name) {
-                found.push((site.clone(), installed));
+            if !packages.iter().any(|(_, other)| normal(&other.package.name) == name) {
+                packages.push((site.clone(), installed));
             }
         }
     }
-    found
+    packages
 }
 
 /// The plugin that a package is. `is_taken` tells of names that other plugins have: one that only

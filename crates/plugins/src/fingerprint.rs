@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ::files::bounded;
+use ::files::stamp::Stamp;
 use ::files::surroundings::Surroundings;
+use rustix::fs::Stat;
 
 use crate::confine::description_variables;
-use crate::directories::{Directories, Kind};
+use crate::directories::{Directories, Kind, file_type};
 use crate::hash::short;
 use crate::plugin::{Dialect, Plugin, PluginSettings};
-use crate::stamp::{FileMetadata, Stamp};
 
 const MOST_FILES: usize = 20_000;
 const DEEPEST: usize = 16;
@@ -37,7 +38,7 @@ pub(crate) fn files_of(plugin: &Plugin, directories: &Directories) -> Option<[St
 }
 
 pub(crate) struct Files {
-    found: Vec<(PathBuf, FileMetadata)>,
+    found: Vec<(PathBuf, Stat)>,
     /// True if a running process goes on until a module changes, whatever else does.
     is_lasting: bool,
 }
@@ -124,10 +125,11 @@ impl Files {
         for (path, found) in &self.found {
             name(hasher, path);
             // What has grown meanwhile, or is not a file any more, counts by what was seen of it.
-            let bytes = (found.length <= left).then(|| bounded::head(path, MOST_BYTES));
+            let length = found.st_size.try_into().unwrap_or(u64::MAX);
+            let bytes = (length <= left).then(|| bounded::head(path, MOST_BYTES));
             match bytes.flatten() {
                 Some(bytes) => {
-                    left -= found.length;
+                    left -= length;
                     hasher.update(&(bytes.len() as u64).to_le_bytes());
                     hasher.update(&bytes);
                 }
@@ -177,20 +179,15 @@ fn name(hasher: &mut blake3::Hasher, path: &Path) {
     hasher.update(bytes);
 }
 
-fn stamp(hasher: &mut blake3::Hasher, found: &FileMetadata) {
-    for number in found.times() {
-        hasher.update(&number.to_le_bytes());
-    }
-    for number in [found.length, found.number] {
-        hasher.update(&number.to_le_bytes());
-    }
+fn stamp(hasher: &mut blake3::Hasher, found: &Stat) {
+    hasher.update(&files::stamp::stamp(found).to_le_bytes());
 }
 
 struct Walk<'a> {
     directories: &'a Directories,
-    found: Vec<(PathBuf, FileMetadata)>,
+    found: Vec<(PathBuf, Stat)>,
     /// Directories behind links that were entered, so that links cannot lead in circles.
-    seen: HashSet<(u64, u64)>,
+    seen: HashSet<(i128, i128)>,
 }
 
 impl Walk<'_> {
@@ -210,14 +207,14 @@ impl Walk<'_> {
                 Kind::Directory => self.directory(&path, depth + 1)?,
                 Kind::File | Kind::Link => {
                     let Some(found) = self.directories.look(&path) else { continue };
-                    if found.is_file() {
+                    if file_type(&found).is_file() {
                         if self.found.len() == MOST_FILES {
                             return None;
                         }
                         self.found.push((path, found));
-                    } else if found.is_directory()
+                    } else if file_type(&found).is_dir()
                         && !is_skipped
-                        && self.seen.insert((found.device, found.number))
+                        && self.seen.insert((found.st_dev.into(), found.st_ino.into()))
                     {
                         self.directory(&path, depth + 1)?;
                     }

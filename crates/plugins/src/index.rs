@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ::files::cache;
+use ::files::stamp::Stamp;
 use foldhash::HashMap;
+use rustix::fs::Stat;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-
-use crate::stamp::{FileMetadata, Stamp};
 
 const FORMAT: u32 = 7;
 
@@ -86,7 +86,7 @@ impl Index {
     pub(crate) fn manifest<T: Serialize + DeserializeOwned>(
         &mut self,
         file: &Path,
-        found: &FileMetadata,
+        found: &Stat,
         read: impl FnOnce() -> T,
     ) -> T {
         look_up(&mut self.manifests, (file, found), &mut self.is_changed, read)
@@ -96,7 +96,7 @@ impl Index {
     pub(crate) fn site<T: Serialize + DeserializeOwned>(
         &mut self,
         directory: &Path,
-        found: &FileMetadata,
+        found: &Stat,
         read: impl FnOnce() -> T,
     ) -> T {
         look_up(&mut self.sites, (directory, found), &mut self.is_changed, read)
@@ -105,7 +105,7 @@ impl Index {
 
 fn look_up<T: Serialize + DeserializeOwned>(
     entries: &mut HashMap<String, Entry>,
-    (path, found): (&Path, &FileMetadata),
+    (path, found): (&Path, &Stat),
     is_changed: &mut bool,
     read: impl FnOnce() -> T,
 ) -> T {
@@ -138,7 +138,7 @@ mod tests {
 
     fn asked(index: &mut Index, file: &Path) -> bool {
         let mut was_read = false;
-        index.manifest(file, &FileMetadata::of(&fs::metadata(file).unwrap()), || {
+        index.manifest(file, &rustix::fs::stat(file).unwrap(), || {
             was_read = true;
             manifest::read(file.parent().unwrap(), None)
         });

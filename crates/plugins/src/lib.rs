@@ -37,7 +37,6 @@ pub mod remedy;
 pub mod rest;
 pub mod rules;
 pub mod skills;
-mod stamp;
 pub mod state;
 pub mod swappable;
 #[cfg(test)]

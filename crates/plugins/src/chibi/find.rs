@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ::files::foreign::Refusal;
 
-use crate::directories::{Directories, Kind};
+use crate::directories::{Directories, Kind, file_type};
 use crate::plugin::{Manifest, Place, Plugin, PluginSettings};
 use crate::problem::{Problem, shown};
 
@@ -115,7 +115,8 @@ impl Search {
     /// Reports a pipe, a socket or a device in place of an executable; returns true if it is one.
     fn refuse_odd(&mut self, place: &Path, directories: &Directories) -> bool {
         let is_odd = directories.look(place).is_some_and(|found| {
-            !found.is_file() && !found.is_directory() && found.mode & 0o111 != 0
+            let kind = file_type(&found);
+            !kind.is_file() && !kind.is_dir() && found.st_mode & 0o111 != 0
         });
         if is_odd {
             self.problems.push(Problem::unreadable(place, &Refusal::NotRegular));
@@ -200,7 +201,8 @@ fn own_executable(directories: &Directories, directory: &Path) -> Option<PathBuf
 }
 
 fn is_executable(directories: &Directories, file: &Path) -> bool {
-    directories.look(file).is_some_and(|found| found.is_file() && found.mode & 0o111 != 0)
+    let found = directories.look(file);
+    found.is_some_and(|found| file_type(&found).is_file() && found.st_mode & 0o111 != 0)
 }
 
 fn has_executable(directories: &Directories, directory: &Path) -> bool {

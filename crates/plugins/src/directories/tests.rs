@@ -15,7 +15,7 @@ fn settle(directories: &Directories) {
     let seen: Vec<_> = state.seen.iter().map(|(path, it)| (path.clone(), Arc::clone(it))).collect();
     for (path, listing) in seen {
         let path = PathBuf::from(path);
-        let stamp = Stamp::of(&FileMetadata::of(&fs::metadata(&path).unwrap()));
+        let stamp = Stamp::of(&stat(&path).unwrap());
         assert!(stamp.is_settled(SystemTime::now() + Duration::from_secs(5)));
         state.keep(&path, stamp, Some(&listing));
     }
@@ -73,7 +73,7 @@ fn project_directories_are_not_cached() {
     drop(state);
     assert_eq!(kept, "");
     fs::write(project.join("a"), "").unwrap();
-    let stamp = Stamp::of(&FileMetadata::of(&fs::metadata(&project).unwrap()));
+    let stamp = Stamp::of(&stat(&project).unwrap());
     directories.state().keep(&project, stamp, Some(&Listing::default()));
     assert_eq!(names(&directories, &project), ["a"], "what is kept of it does not count");
 }
@@ -101,7 +101,7 @@ fn missing_and_symlinked_entries_are_reported() {
     assert_eq!(names(&directories, &base.join("none")), Vec::<String>::new());
     assert_eq!(directories.resolved(&base.join("link")).unwrap(), base.join("directory"));
     assert!(directories.resolved(&base.join("dangling")).is_err());
-    assert!(directories.look(&base.join("directory/file")).unwrap().is_file());
+    assert!(file_type(&directories.look(&base.join("directory/file")).unwrap()).is_file());
     assert!(directories.look(&base.join("dangling")).is_none());
 }
 
@@ -113,7 +113,7 @@ fn broken_or_missing_cache_is_empty() {
         fs::write(&file, text).unwrap();
         assert!(Directories::load(Some(file.clone()), None).state().kept.is_empty());
     }
-    let stamp = Stamp::of(&FileMetadata::of(&fs::metadata(&file).unwrap()));
+    let stamp = Stamp::of(&stat(&file).unwrap());
     for line in ["x", "fb/fa", "fa/", "fa/fa"] {
         assert!(CachedListing(stamp, line.to_owned()).listing().is_none(), "{line}");
     }

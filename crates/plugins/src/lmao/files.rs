@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ::files::bounded;
 
-use crate::directories::{Directories, Kind};
+use crate::directories::{Directories, Kind, file_type};
 use crate::manifest::FILE;
 
 const TOOL: &str = "tool.py";
@@ -46,8 +46,8 @@ impl Search<'_> {
         if self.directories.is_file(file) {
             return is_meant(file, depth);
         }
-        let found = self.directories.look(file);
-        depth == 1 && found.is_some_and(|it| !it.is_file() && !it.is_directory())
+        let kind = self.directories.look(file).map(|found| file_type(&found));
+        depth == 1 && kind.is_some_and(|it| !it.is_file() && !it.is_dir())
     }
 
     fn look(&mut self, directory: &Path, depth: usize) {
