@@ -11,7 +11,7 @@ use contract::hook::{Advised, CallView, Hook, HookContext, Moment, OnFailure, To
 use contract::tool::{Finish, FinishStatus, ToolOutput, ToolSpec};
 use fancy_regex::Regex;
 use files::path::normalize;
-use formats::{python, shell};
+use formats::{pattern, python, shell};
 use serde_json::Value;
 
 /// The longest value that is read as a path.
@@ -160,7 +160,7 @@ impl Rule {
             None => (None, text),
         };
         let is_full = glob.starts_with('/');
-        let glob = Regex::new(&expression(glob)).ok()?;
+        let glob = Regex::new(&pattern::wildcards(glob)).ok()?;
         Some(Self { text: text.to_owned(), argument, glob, is_full })
     }
 
@@ -229,42 +229,6 @@ fn paths(value: &str, root: &Path) -> Vec<String> {
     let texts = paths.iter().map(|path| path.display().to_string()).filter(|it| !it.is_empty());
     // `secret/*` means what is in a directory, and so the directory.
     texts.flat_map(|path| [format!("{path}/"), path]).collect()
-}
-
-/// A glob as an expression that fits the whole text: `*`, `?`, `[set]`, `[!set]`.
-fn expression(glob: &str) -> String {
-    let mut out = String::from(r"(?s)\A");
-    let characters: Vec<char> = glob.chars().collect();
-    let mut at = 0;
-    while at < characters.len() {
-        match characters[at] {
-            '*' => out.push_str(".*"),
-            '?' => out.push('.'),
-            '[' => {
-                let negated = characters.get(at + 1) == Some(&'!');
-                let begin = at + 1 + usize::from(negated);
-                // A bracket that comes first belongs to the set.
-                let end = (begin + 1..characters.len()).find(|end| characters[*end] == ']');
-                if let Some(end) = end {
-                    out.push_str(if negated { "[^" } else { "[" });
-                    for c in &characters[begin..end] {
-                        if "\\[]^&~".contains(*c) {
-                            out.push('\\');
-                        }
-                        out.push(*c);
-                    }
-                    out.push(']');
-                    at = end;
-                } else {
-                    out.push_str(r"\[");
-                }
-            }
-            c => out.push_str(&fancy_regex::escape(&c.to_string())),
-        }
-        at += 1;
-    }
-    out.push_str(r"\z");
-    out
 }
 
 #[derive(Clone, Debug, Default)]

@@ -5,6 +5,7 @@ pub mod address;
 pub mod frontmatter;
 #[cfg(any(test, fuzzing))]
 pub mod oracles;
+pub mod pattern;
 pub mod python;
 pub mod shell;
 pub mod yaml;

@@ -1,6 +1,7 @@
 //! The keys `security.preset` and `security.content` of a role.
 
 use fancy_regex::Regex;
+use formats::pattern;
 use serde_json::{Map, Value, json};
 
 use super::Fields;
@@ -118,5 +119,5 @@ impl ContentSettings {
 
 /// Compiles a pattern that ignores case.
 pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
-    Regex::new(&format!("(?i:{pattern})")).map_err(|error| error.to_string())
+    Regex::new(&format!("(?i:{})", pattern::expression(pattern))).map_err(|error| error.to_string())
 }
