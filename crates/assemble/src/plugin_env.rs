@@ -1,7 +1,7 @@
 //! The program as plugins see it: the user's settings, trust, and the means to run processes.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use approvals::role_guard::{Guard, RoleGuards};
@@ -19,6 +19,7 @@ use plugins::hooks::Pretended;
 use plugins::open_plugins::OpenPlugins;
 use plugins::plugin::{Place, Plugin};
 use plugins::problem::Problem as Fault;
+use python_host::sites;
 use serde_json::{Map, Value};
 use tui::console::Pause;
 
@@ -179,6 +180,15 @@ impl Program for Assembly {
         servers: &Map<String, Value>,
     ) -> BTreeMap<String, String> {
         mcp::plugin_servers::faults(self, plugin, servers)
+    }
+
+    fn interpreter(&self) -> Result<PathBuf, &'static str> {
+        let path = self.environment.variables.get("PATH").map_or("", String::as_str);
+        sites::interpreter(self.config().plugins.python.as_deref(), path)
+    }
+
+    fn sites(&self, python: &Path) -> Vec<PathBuf> {
+        sites::of_interpreter(python, self.environment.home.as_deref())
     }
 
     fn runtime(&self) -> Option<Runtime> {

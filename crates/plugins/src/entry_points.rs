@@ -1,10 +1,7 @@
 //! Plugins that are installed packages: found by the metadata that installers leave beside them.
 //! No Python is run, and no code of a package is read.
 
-mod sites;
-
 use std::ffi::OsString;
-use std::fs;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
@@ -14,8 +11,6 @@ use serde::{Deserialize, Serialize};
 use crate::index::Index;
 use crate::plugin::{EntryPoint, Manifest, Package, Place, Plugin, PluginSettings};
 use crate::words::Words;
-
-pub use sites::{Surroundings, interpreter, looks_like_python, sites};
 
 pub(crate) const GROUPS: Words = Words(
     "brynhild.plugins brynhild.tools brynhild.providers brynhild.hooks brynhild.skills \

@@ -14,7 +14,7 @@ use crate::chibi::{Agents, Console, Listener};
 use crate::claude::{ClaudeSet, Expansions};
 use crate::directories::Directories;
 use crate::discovery::Trust;
-use crate::entry_points::{self, Surroundings};
+use crate::entry_points;
 use crate::hooks::HookHost;
 use crate::manifest;
 use crate::plugin::{Permissions, Place, Plugin, PluginSettings};
@@ -99,6 +99,11 @@ pub trait Program: Sync {
         plugin: &Plugin,
         servers: &Map<String, Value>,
     ) -> BTreeMap<String, String>;
+    /// The Python of plugins: the configured one, or the `python3` that a shell would start. An error
+    /// says what is found instead.
+    fn interpreter(&self) -> Result<PathBuf, &'static str>;
+    /// The directories of packages of an interpreter, which is not run.
+    fn sites(&self, python: &Path) -> Vec<PathBuf>;
     /// The means to run processes. None if there are none; the program knows why.
     fn runtime(&self) -> Option<Runtime>;
 }
@@ -276,22 +281,11 @@ impl<'a> PluginEnv<'a> {
         if off.is_some_and(|off| ["1", "true", "yes"].contains(&off.to_lowercase().as_str())) {
             return Vec::new();
         }
-        let surroundings = self.python_surroundings();
-        let python = entry_points::interpreter(self.settings.python, surroundings);
-        let python = python.filter(|python| entry_points::looks_like_python(python));
-        let mut sites =
-            python.map(|python| entry_points::sites(&python, surroundings)).unwrap_or_default();
+        let named = std::env::split_paths(self.variable("PYTHONPATH").unwrap_or_default());
+        let mut sites: Vec<PathBuf> = named.filter(|directory| directory.is_absolute()).collect();
+        sites.extend(self.program.interpreter().into_iter().flat_map(|it| self.program.sites(&it)));
         sites.extend(self.config_dir.into_iter().flat_map(entry_points::installed_sites));
         sites
-    }
-
-    pub(crate) fn python_surroundings(&self) -> Surroundings<'a> {
-        let variable = |name: &str| self.variable(name).unwrap_or_default();
-        Surroundings {
-            path: variable("PATH"),
-            python_path: variable("PYTHONPATH"),
-            home: self.home,
-        }
     }
 }
 

@@ -25,6 +25,7 @@ mod provider;
 mod reply;
 mod session;
 mod settings;
+pub mod sites;
 mod state;
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,6 @@ use contract::tool::Tool;
 
 use super::{Dialect, Named};
 use crate::discovery::Trust;
-use crate::entry_points::{self, Surroundings};
 use crate::env::PluginEnv;
 use crate::index::Index;
 use crate::initrunner::custom::{self, Depth, RolePython, Wanted};
@@ -315,12 +314,7 @@ fn sites(env: &PluginEnv<'_>, directory: &Path) -> Vec<PathBuf> {
     let Some(python) = venvs.into_iter().find(|python| python.symlink_metadata().is_ok()) else {
         return env.sites().to_vec();
     };
-    let surroundings = Surroundings {
-        path: env.variable("PATH").unwrap_or_default(),
-        python_path: "",
-        home: env.home,
-    };
-    entry_points::sites(&python, surroundings)
+    env.program.sites(&python)
 }
 
 fn installed(env: &PluginEnv<'_>, sites: &[PathBuf]) -> Vec<Point> {

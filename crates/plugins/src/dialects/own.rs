@@ -51,11 +51,7 @@ fn discover(env: &PluginEnv<'_>) -> PluginSet {
 
 fn missing_python(env: &PluginEnv<'_>) -> Option<Problem> {
     let python = env.settings.python?;
-    let what = match entry_points::interpreter(Some(python), env.python_surroundings()) {
-        Some(program) if entry_points::looks_like_python(&program) => return None,
-        Some(_) => "no Python",
-        None => "no program",
-    };
+    let what = env.program.interpreter().err()?;
     let what = format!(
         "`plugins.python` names {what}, so plugins that are installed packages are left out"
     );

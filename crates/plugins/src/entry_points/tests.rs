@@ -1,15 +1,10 @@
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::fs;
 
 use super::*;
 
 fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
-}
-
-fn program(path: &Path) {
-    write(path, "#!/bin/sh\n");
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 fn install(site: &Path, name: &str, points: &str) {
@@ -19,10 +14,6 @@ fn install(site: &Path, name: &str, points: &str) {
     );
     write(&info.join("METADATA"), &headers);
     write(&info.join("entry_points.txt"), points);
-}
-
-fn around<'a>(path: &'a str, python_path: &'a str, home: Option<&'a Path>) -> Surroundings<'a> {
-    Surroundings { path, python_path, home }
 }
 
 #[test]
@@ -110,60 +101,4 @@ fn editable_package_is_found_at_its_source() {
     write(&site.path().join("dev-1.2.dist-info/direct_url.json"), &url);
     let found = packages(&[site.path().to_path_buf()], &mut Index::default());
     assert_eq!(found[0].root, source.path());
-}
-
-#[test]
-fn virtual_environment_has_its_own_packages() {
-    let directory = tempfile::tempdir().unwrap();
-    let (venv, base) = (directory.path().join("venv"), directory.path().join("base"));
-    program(&base.join("bin/python3.11"));
-    symlink("python3.11", base.join("bin/python3")).unwrap();
-    fs::create_dir_all(base.join("lib/python3.11/site-packages")).unwrap();
-    fs::create_dir_all(venv.join("bin")).unwrap();
-    symlink(base.join("bin/python3"), venv.join("bin/python3")).unwrap();
-    fs::create_dir_all(venv.join("lib/python3.11/site-packages")).unwrap();
-    let settings = |sees: &str| {
-        let home = base.join("bin");
-        format!("home = {}\ninclude-system-site-packages = {sees}\n", home.display())
-    };
-    let python = venv.join("bin/python3");
-    let own = venv.join("lib/python3.11/site-packages");
-    let shared = base.join("lib/python3.11/site-packages");
-    write(&venv.join("pyvenv.cfg"), &settings("false"));
-    assert_eq!(sites(&python, around("", "", None)), [own.as_path()]);
-    write(&venv.join("pyvenv.cfg"), &settings("true"));
-    assert_eq!(sites(&python, around("", "", None)), [own.as_path(), shared.as_path()]);
-}
-
-#[test]
-fn plain_interpreter_has_prefix_and_user_packages() {
-    let directory = tempfile::tempdir().unwrap();
-    let (prefix, home) = (directory.path().join("prefix"), directory.path().join("home"));
-    program(&prefix.join("bin/python3.12"));
-    let site = prefix.join("lib/python3.12/site-packages");
-    let own = home.join(".local/lib/python3.12/site-packages");
-    fs::create_dir_all(&site).unwrap();
-    fs::create_dir_all(&own).unwrap();
-    let python = prefix.join("bin/python3.12");
-    let named = directory.path().join("named");
-    let python_path = format!("{}:relative", named.display());
-    let found = sites(&python, around("", &python_path, Some(&home)));
-    assert_eq!(found, [named, own, site]);
-}
-
-#[test]
-fn interpreter_is_found_on_the_search_path() {
-    let directory = tempfile::tempdir().unwrap();
-    let root = directory.path();
-    write(&root.join("a/python3"), "no program");
-    program(&root.join("pyenv/shims/python3"));
-    program(&root.join("pyenv/versions/3.10.4/bin/python3"));
-    let path = format!("relative:{0}/a:{0}/pyenv/shims", root.display());
-    let shim = root.join("pyenv/shims/python3");
-    assert_eq!(interpreter(None, around(&path, "", None)), Some(shim));
-    write(&root.join("pyenv/version"), "3.10.4\n");
-    let real = root.join("pyenv/versions/3.10.4/bin/python3");
-    assert_eq!(interpreter(None, around(&path, "", None)), Some(real.clone()));
-    assert_eq!(interpreter(Some(&real), around("", "", None)), Some(real));
-    assert_eq!(interpreter(Some(Path::new("/none")), around(&path, "", None)), None);
 }

@@ -1,26 +1,21 @@
-//! Where an interpreter keeps its packages, told by the layout of its files without running it.
+//! The interpreter of plugins and the directories of its packages, found by the layout of its files
+//! without running it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// The environment in which interpreters and packages are searched.
-#[derive(Clone, Copy, Debug)]
-pub struct Surroundings<'a> {
-    pub path: &'a str,
-    /// Directories of modules that are named in the environment, separated by colons.
-    pub python_path: &'a str,
-    pub home: Option<&'a Path>,
-}
-
-/// The interpreter: the configured one, or the `python3` that a shell would start.
-pub fn interpreter(configured: Option<&Path>, surroundings: Surroundings<'_>) -> Option<PathBuf> {
+/// The interpreter: the configured one, or the `python3` that a shell would start. An error says
+/// what is found instead.
+pub fn interpreter(configured: Option<&Path>, path: &str) -> Result<PathBuf, &'static str> {
     let name = configured.unwrap_or(Path::new("python3"));
-    if name.is_absolute() {
-        return is_program(name).then(|| name.to_path_buf());
-    }
-    let path = on_path(name, surroundings.path)?;
-    Some(unshimmed(&path).unwrap_or(path))
+    let program = if name.is_absolute() {
+        Some(name.to_path_buf()).filter(|name| is_program(name))
+    } else {
+        on_path(name, path).map(|program| unshimmed(&program).unwrap_or(program))
+    };
+    let program = program.ok_or("no program")?;
+    if looks_like_python(&program) { Ok(program) } else { Err("no Python") }
 }
 
 fn on_path(name: &Path, path: &str) -> Option<PathBuf> {
@@ -29,7 +24,7 @@ fn on_path(name: &Path, path: &str) -> Option<PathBuf> {
 }
 
 /// Returns true if a program is named like Python; nothing else shows without running it.
-pub fn looks_like_python(program: &Path) -> bool {
+fn looks_like_python(program: &Path) -> bool {
     let called = |path: &Path| {
         path.file_name().is_some_and(|name| name.to_string_lossy().to_lowercase().contains("py"))
     };
@@ -37,18 +32,16 @@ pub fn looks_like_python(program: &Path) -> bool {
 }
 
 /// The directories of packages of an interpreter, in the order in which it looks into them.
-pub fn sites(python: &Path, surroundings: Surroundings<'_>) -> Vec<PathBuf> {
-    let mut sites: Vec<PathBuf> = std::env::split_paths(surroundings.python_path)
-        .filter(|directory| directory.is_absolute())
-        .collect();
+pub fn of_interpreter(python: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let mut sites = Vec::new();
     if let Some(environment) = Environment::of(python) {
         sites.extend(libraries(&environment.prefix));
         if environment.sees_system {
             let base = environment.home.join("python3");
-            sites.extend(system_sites(&base, surroundings.home));
+            sites.extend(system_sites(&base, home));
         }
     } else {
-        sites.extend(system_sites(python, surroundings.home));
+        sites.extend(system_sites(python, home));
     }
     let mut unique: Vec<PathBuf> = Vec::new();
     for site in sites {
@@ -163,4 +156,77 @@ fn version(real: &Path, prefix: &Path) -> Option<String> {
         entries.filter_map(|entry| of(entry.file_name().to_str()?)).collect();
     versions.sort_by_key(|version| version[2..].parse::<u32>().unwrap_or(0));
     versions.pop()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn write(path: &Path, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn program(path: &Path) {
+        write(path, "#!/bin/sh\n");
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn virtual_environment_has_its_own_packages() {
+        let directory = tempfile::tempdir().unwrap();
+        let (venv, base) = (directory.path().join("venv"), directory.path().join("base"));
+        program(&base.join("bin/python3.11"));
+        symlink("python3.11", base.join("bin/python3")).unwrap();
+        fs::create_dir_all(base.join("lib/python3.11/site-packages")).unwrap();
+        fs::create_dir_all(venv.join("bin")).unwrap();
+        symlink(base.join("bin/python3"), venv.join("bin/python3")).unwrap();
+        fs::create_dir_all(venv.join("lib/python3.11/site-packages")).unwrap();
+        let settings = |sees: &str| {
+            let home = base.join("bin");
+            format!("home = {}\ninclude-system-site-packages = {sees}\n", home.display())
+        };
+        let python = venv.join("bin/python3");
+        let own = venv.join("lib/python3.11/site-packages");
+        let shared = base.join("lib/python3.11/site-packages");
+        write(&venv.join("pyvenv.cfg"), &settings("false"));
+        assert_eq!(of_interpreter(&python, None), [own.as_path()]);
+        write(&venv.join("pyvenv.cfg"), &settings("true"));
+        assert_eq!(of_interpreter(&python, None), [own.as_path(), shared.as_path()]);
+    }
+
+    #[test]
+    fn plain_interpreter_has_prefix_and_user_packages() {
+        let directory = tempfile::tempdir().unwrap();
+        let (prefix, home) = (directory.path().join("prefix"), directory.path().join("home"));
+        program(&prefix.join("bin/python3.12"));
+        let site = prefix.join("lib/python3.12/site-packages");
+        let own = home.join(".local/lib/python3.12/site-packages");
+        fs::create_dir_all(&site).unwrap();
+        fs::create_dir_all(&own).unwrap();
+        let python = prefix.join("bin/python3.12");
+        assert_eq!(of_interpreter(&python, Some(&home)), [own, site]);
+    }
+
+    #[test]
+    fn interpreter_is_found_on_the_search_path() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        write(&root.join("a/python3"), "no program");
+        program(&root.join("pyenv/shims/python3"));
+        program(&root.join("pyenv/versions/3.10.4/bin/python3"));
+        let path = format!("relative:{0}/a:{0}/pyenv/shims", root.display());
+        let shim = root.join("pyenv/shims/python3");
+        assert_eq!(interpreter(None, &path), Ok(shim));
+        write(&root.join("pyenv/version"), "3.10.4\n");
+        let real = root.join("pyenv/versions/3.10.4/bin/python3");
+        assert_eq!(interpreter(None, &path), Ok(real.clone()));
+        assert_eq!(interpreter(Some(&real), ""), Ok(real));
+        assert_eq!(interpreter(Some(Path::new("/none")), &path), Err("no program"));
+        let other = root.join("a/other");
+        program(&other);
+        assert_eq!(interpreter(Some(&other), &path), Err("no Python"));
+    }
 }
