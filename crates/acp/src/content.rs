@@ -1,5 +1,7 @@
 //! The prompt that the blocks of a client make.
 
+use formats::percent;
+
 use crate::host::Failure;
 use crate::wire::{PromptBlock, Resource};
 
@@ -61,20 +63,7 @@ fn place(uri: &str) -> String {
 fn file(uri: &str) -> Option<String> {
     let path = uri.strip_prefix("file://")?;
     let path = &path[path.find('/')?..];
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.bytes();
-    while let Some(byte) = rest.next() {
-        let mut digits = rest.clone();
-        let mut digit = || char::from(digits.next()?).to_digit(16);
-        match (byte, digit(), digit()) {
-            (b'%', Some(high), Some(low)) => {
-                bytes.push(u8::try_from(high * 16 + low).ok()?);
-                rest = digits;
-            }
-            _ => bytes.push(byte),
-        }
-    }
-    String::from_utf8(bytes).ok()
+    String::from_utf8(percent::decode(path)).ok()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ pub mod frontmatter;
 #[cfg(any(test, fuzzing))]
 pub mod oracles;
 pub mod pattern;
+pub mod percent;
 pub mod python;
 pub mod shell;
 pub mod yaml;

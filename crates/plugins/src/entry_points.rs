@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 use ::files::foreign::{self, Boundary};
+use formats::percent;
 use serde::{Deserialize, Serialize};
 
 use crate::index::Index;
@@ -216,19 +217,7 @@ fn editable_project(metadata: &Path) -> Option<PathBuf> {
         serde_json::from_str(&text(&metadata.join("direct_url.json"))?).ok()?;
     value["dir_info"]["editable"].as_bool().filter(|it| *it)?;
     let path = value["url"].as_str()?.strip_prefix("file://")?;
-    Some(PathBuf::from(percent_decoded(path))).filter(|path| path.is_dir())
-}
-
-fn percent_decoded(text: &str) -> OsString {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [byte, after @ ..] = rest {
-        let code = || u8::from_str_radix(str::from_utf8(after.get(..2)?).ok()?, 16).ok();
-        let code = (*byte == b'%').then(code).flatten();
-        bytes.push(code.unwrap_or(*byte));
-        rest = if code.is_some() { &after[2..] } else { after };
-    }
-    OsString::from_vec(bytes)
+    Some(PathBuf::from(OsString::from_vec(percent::decode(path)))).filter(|path| path.is_dir())
 }
 
 /// Where a package's code lies: where it is developed, its own directory, or among the others.

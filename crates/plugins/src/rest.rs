@@ -3,7 +3,6 @@
 //! secrets are put in when a request is sent, and taken out of what comes back.
 
 mod declared;
-mod encode;
 mod extract;
 mod request;
 mod send;

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use contract::id::{Seq, SessionId};
 use contract::policy::Mode;
+use formats::percent;
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode, header};
 use hyper::body::Incoming;
@@ -65,38 +66,9 @@ impl Query {
     }
 }
 
+/// A name or a value of a query.
 fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        let hex = |digits: &[u8]| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok();
-        match byte {
-            b'+' => bytes.push(b' '),
-            b'%' => {
-                let after = rest.as_slice_of_two();
-                match after.and_then(|digits| hex(&digits)) {
-                    Some(byte) => {
-                        bytes.push(byte);
-                        rest.nth(1);
-                    }
-                    None => bytes.push(b'%'),
-                }
-            }
-            byte => bytes.push(byte),
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-trait Ahead {
-    fn as_slice_of_two(&self) -> Option<[u8; 2]>;
-}
-
-impl Ahead for std::str::Bytes<'_> {
-    fn as_slice_of_two(&self) -> Option<[u8; 2]> {
-        let mut ahead = self.clone();
-        Some([ahead.next()?, ahead.next()?])
-    }
+    String::from_utf8_lossy(&percent::decode(&text.replace('+', " "))).into_owned()
 }
 
 #[derive(Deserialize)]

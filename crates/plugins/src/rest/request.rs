@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use formats::python;
+use formats::{percent, python};
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 
 use super::declared::{Body, Endpoint, Kind, Parameter};
-use super::encode;
 use super::template::{Piece, Template};
 
 /// Characters of a value from which on it is taken for a secret where it comes back.
@@ -118,7 +117,7 @@ fn address(
         .iter()
         .filter_map(|(name, template)| {
             let value = template.filled(values, |_| None)?;
-            Some(format!("{}={}", encode::component(name), encode::component(&value)))
+            Some(format!("{}={}", percent::encode(name), percent::encode(&value)))
         })
         .collect();
     if !pairs.is_empty() {
@@ -139,7 +138,7 @@ fn path(template: &Template, values: &BTreeMap<String, Option<String>>) -> Resul
                 let value = values.get(name).and_then(Option::as_deref);
                 let value = value
                     .ok_or_else(|| format!("`{name}` needs a value: it is a part of the path"))?;
-                path.push_str(&encode::component(value));
+                path.push_str(&percent::encode(value));
             }
         }
     }

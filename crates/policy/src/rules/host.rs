@@ -4,6 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use contract::policy::Decision;
+use formats::percent;
 
 use crate::glob::{Reading, meet};
 
@@ -107,17 +108,7 @@ fn is_number(text: &str) -> bool {
 /// The text in lower case, escapes of addresses decoded, letters and dots of other forms made
 /// plain.
 fn folded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let decoded = (first == b'%')
-            .then(|| after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok()))
-            .flatten()
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(decoded.unwrap_or(first));
-        rest = if decoded.is_some() { &after[2..] } else { after };
-    }
-    let decoded = String::from_utf8_lossy(&bytes).to_lowercase();
+    let decoded = String::from_utf8_lossy(&percent::decode(text)).to_lowercase();
     if decoded.is_ascii() {
         return decoded;
     }
