@@ -3,6 +3,7 @@
 
 pub mod address;
 pub mod frontmatter;
+pub mod lenient_schema;
 #[cfg(any(test, fuzzing))]
 pub mod oracles;
 pub mod pattern;

@@ -21,7 +21,6 @@ pub mod hooks;
 pub mod index;
 pub mod initrunner;
 pub mod learned;
-mod lenient_schema;
 pub mod lmao;
 pub mod manifest;
 pub mod offer;

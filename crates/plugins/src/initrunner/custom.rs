@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use contract::python::{PythonHost, PythonOffer, SharedPlugin};
 use contract::tool::Tool;
+use formats::lenient_schema::lenient_schema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::registry::{self, Maker, suggested};
 use super::{Entry, EntryProblem, RoleFacts, kind};
-use crate::lenient_schema::lenient_schema;
 use crate::plugin::Plugin;
 use crate::python::Python;
 use tool::RoleTool;

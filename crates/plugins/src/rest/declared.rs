@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use contract::text;
 use contract::text::closest;
+use formats::lenient_schema::lenient_schema;
 use reqwest::{Method, Url};
 use serde_json::{Map, Value, json};
 
 use super::Api;
 use super::template::{Template, Variables};
 use crate::hidden;
-use crate::lenient_schema::lenient_schema;
 use crate::problem::Problem;
 use crate::words::Words;
 

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 /// A schema that also lets texts stand for numbers and truth values, and knows the parameters that
 /// a model does not fill: what it sends there is not looked at.
-pub(crate) fn lenient_schema(strict: &Value, hidden: &[String]) -> Value {
+pub fn lenient_schema(strict: &Value, hidden: &[String]) -> Value {
     let mut schema = loosened(strict);
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         for name in hidden {
