@@ -10,4 +10,5 @@ pub mod pattern;
 pub mod percent;
 pub mod python;
 pub mod shell;
+pub mod template;
 pub mod yaml;

@@ -2,8 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use formats::python;
+use formats::{python, template};
 use serde_json::Value;
+
+/// The marks around a name.
+const MARKS: (&str, &str) = ("{{", "}}");
 
 const PREFIX: &str = "INITRUNNER_VAR_";
 
@@ -26,7 +29,7 @@ pub(crate) fn check(prompt: &str, schema: Option<&Value>) -> Result<(), String> 
             return Err(format!("`{name}` is not text, number or truth value"));
         }
     }
-    match used.iter().find(|name| !properties.contains_key(**name)) {
+    match used.iter().find(|name| !properties.contains_key(name.as_str())) {
         Some(name) => {
             Err(format!("`{{{{{name}}}}}` is used in the prompt but is not in the schema"))
         }
@@ -60,13 +63,13 @@ pub fn filled(
         };
         match value {
             Some(value) => values.insert(name.as_str(), value),
-            None if required.contains(name.as_str()) || names(prompt).contains(&name.as_str()) => {
+            None if required.contains(name.as_str()) || names(prompt).contains(name) => {
                 return Err(format!("variable `{name}` has no value: pass `--var {name}=VALUE`"));
             }
             None => None,
         };
     }
-    Ok(replaced(prompt, &values))
+    Ok(template::fill(prompt, MARKS, |name| values.get(name.trim()).cloned()))
 }
 
 fn checked(name: &str, property: &Value, text: &str) -> Result<String, String> {
@@ -87,36 +90,17 @@ fn checked(name: &str, property: &Value, text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-fn places(text: &str) -> Vec<(&str, std::ops::Range<usize>)> {
-    let mut found = Vec::new();
-    let mut from = 0;
-    while let Some(begin) = text[from..].find("{{").map(|at| from + at) {
-        let Some(end) = text[begin..].find("}}").map(|at| begin + at) else { break };
-        let name = text[begin + 2..end].trim();
+fn names(text: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    template::fill(text, MARKS, |name| {
+        let name = name.trim();
         let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
-        if is_name {
-            found.push((name, begin..end + 2));
-        }
-        from = if is_name { end + 2 } else { begin + 2 };
-    }
-    found
-}
-
-fn names(text: &str) -> Vec<&str> {
-    places(text).into_iter().map(|(name, _)| name).collect()
-}
-
-fn replaced(text: &str, values: &BTreeMap<&str, String>) -> String {
-    let mut out = String::new();
-    let mut from = 0;
-    for (name, place) in places(text) {
-        let Some(value) = values.get(name) else { continue };
-        out.push_str(&text[from..place.start]);
-        out.push_str(value);
-        from = place.end;
-    }
-    out.push_str(&text[from..]);
-    out
+        is_name.then(|| {
+            names.push(name.to_owned());
+            String::new()
+        })
+    });
+    names
 }
 
 #[cfg(test)]

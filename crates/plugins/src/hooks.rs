@@ -19,7 +19,6 @@ mod origin;
 pub(crate) mod pattern;
 mod prompt;
 pub(crate) mod rehearsal;
-pub(crate) mod template;
 #[cfg(test)]
 pub(crate) mod tests;
 mod yaml_hook;

@@ -2,9 +2,8 @@
 
 use async_trait::async_trait;
 use contract::policy::Mode;
+use formats::template::{fill, lookup};
 use serde_json::{Map, Value};
-
-use crate::hooks::template::{fill, lookup};
 
 /// The session of services for handlers. Handlers that need services are not asked about it: they
 /// could go on without end.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use formats::template::fill;
 use serde_json::Value;
 
-use crate::hooks::template::fill;
 use crate::plugin::Plugin;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

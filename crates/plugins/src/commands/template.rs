@@ -1,6 +1,8 @@
 //! Fills in the placeholders of a command's text: `{{env.NAME}}` first, then `{{args}}`, then `{{cwd}}`.
 //! So words that the user typed are not searched for variables.
 
+use formats::template::fill;
+
 #[derive(Clone, Copy)]
 pub struct Placeholders<'a> {
     pub args: &'a str,
@@ -23,29 +25,19 @@ pub struct Rendered {
 }
 
 pub(super) fn render(body: &str, placeholders: &Placeholders<'_>) -> Rendered {
-    let mut rendered = Rendered::default();
-    let mut rest = body;
-    while let Some((before, after)) = rest.split_once("{{env.") {
-        rendered.text.push_str(before);
-        let name: &str = match after.split_once("}}") {
-            Some((name, _)) if is_name(name) => name,
-            _ => {
-                rendered.text.push_str("{{env.");
-                rest = after;
-                continue;
+    let mut withheld = Vec::new();
+    let text = fill(body, ("{{env.", "}}"), |name| {
+        is_name(name).then(|| match (placeholders.variable)(name) {
+            Variable::Value(value) => value,
+            Variable::Unset => String::new(),
+            Variable::Secret => {
+                withheld.push(name.to_owned());
+                String::new()
             }
-        };
-        match (placeholders.variable)(name) {
-            Variable::Value(value) => rendered.text.push_str(&value),
-            Variable::Unset => {}
-            Variable::Secret => rendered.withheld.push(name.to_owned()),
-        }
-        rest = &after[name.len() + "}}".len()..];
-    }
-    rendered.text.push_str(rest);
-    rendered.text =
-        rendered.text.replace("{{args}}", placeholders.args).replace("{{cwd}}", placeholders.cwd);
-    rendered
+        })
+    });
+    let text = text.replace("{{args}}", placeholders.args).replace("{{cwd}}", placeholders.cwd);
+    Rendered { text, withheld }
 }
 
 fn is_name(name: &str) -> bool {

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
+use formats::template::lookup;
 use formats::yaml::tree::{Content, Tree as Node};
 use serde_json::{Map, Number, Value};
 
 use super::pattern::Pattern;
-use super::template::lookup;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Matcher(Vec<(String, Condition)>);

@@ -1,10 +1,10 @@
 //! Hooks that ask a model: the question made from what happened, and the reply understood.
 
 use formats::python;
+use formats::template::{fill, lookup};
 use serde_json::{Map, Value};
 
 use super::answer::{Answer, Unknown};
-use super::template::{fill, lookup};
 
 /// Fills `{{a.b}}` with what happened, as Python prints it. What is not there is left empty.
 pub(crate) fn filled(template: &str, fields: &Map<String, Value>) -> String {
