@@ -5,6 +5,8 @@ use std::path::Path;
 
 use contract::action::Action;
 use contract::hook::CallView;
+use formats::address;
+use reqwest::Url;
 use serde_json::{Value, json};
 
 /// The questions of a permission point about a call, in chibi's words if chibi has the tool too, else
@@ -97,26 +99,16 @@ pub(crate) fn refusal(answer: &Value) -> Option<String> {
 }
 
 fn sensitive(url: &str) -> Option<String> {
-    let (_, rest) = url.split_once("://")?;
-    let authority = rest.split(['/', '?', '#']).next()?;
-    let host = authority.rsplit('@').next()?;
-    let host = match host.strip_prefix('[') {
-        Some(inner) => inner.split(']').next()?,
-        None => host.split(':').next()?,
-    };
-    let host = host.to_ascii_lowercase();
-    if host == "localhost" || host.ends_with(".localhost") {
-        return Some("loopback address".to_owned());
-    }
-    let kind = match host.parse::<IpAddr>().ok()? {
-        IpAddr::V4(ip) if ip.is_loopback() || ip.is_unspecified() => "loopback address",
-        IpAddr::V4(ip) if ip.is_link_local() => "link-local address",
-        IpAddr::V4(ip) if ip.is_private() => "private network address",
-        IpAddr::V6(ip) if ip.is_loopback() || ip.is_unspecified() => "loopback address",
-        IpAddr::V6(ip) if ip.is_unicast_link_local() => "link-local address",
-        IpAddr::V6(ip) if ip.is_unique_local() => "private network address",
-        IpAddr::V6(ip) if ip.to_ipv4_mapped().is_some() => "mapped address",
-        IpAddr::V4(_) | IpAddr::V6(_) => return None,
+    let url = Url::parse(url).ok()?;
+    let host = url.host_str()?;
+    let kind = match address::literal(host) {
+        None if host == "localhost" || host.ends_with(".localhost") => "loopback address",
+        Some(ip) if ip.is_loopback() || ip.is_unspecified() => "loopback address",
+        Some(IpAddr::V4(ip)) if ip.is_link_local() => "link-local address",
+        Some(IpAddr::V6(ip)) if ip.is_unicast_link_local() => "link-local address",
+        Some(_) if address::is_local(host) => "private network address",
+        Some(IpAddr::V6(ip)) if ip.to_ipv4_mapped().is_some() => "mapped address",
+        None | Some(_) => return None,
     };
     Some(kind.to_owned())
 }
@@ -127,9 +119,13 @@ mod tests {
 
     #[test]
     fn only_private_addresses_are_sensitive() {
-        for url in
-            ["http://localhost:8/x", "http://u@127.0.0.1/", "https://[::1]/", "http://10.1.2.3"]
-        {
+        for url in [
+            "http://localhost:8/x",
+            "http://u@127.0.0.1/",
+            "ws://LocalHost/",
+            "https://[::1]/",
+            "http://10.1.2.3",
+        ] {
             assert!(sensitive(url).is_some(), "{url}");
         }
         for url in ["https://example.org/localhost", "http://8.8.8.8/", "nonsense"] {
