@@ -37,7 +37,6 @@ pub mod rest;
 pub mod rules;
 pub mod skills;
 pub mod state;
-pub mod swappable;
 #[cfg(test)]
 mod tests {
     pub(crate) mod fixture;

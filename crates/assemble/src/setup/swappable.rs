@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use plugins::hooks::Ask;
 use plugins::open_plugins::OpenPlugins;
-pub(super) use plugins::swappable::Swappable;
 
 use crate::answering_model::AnsweringModel;
 use crate::assembly::Assembly;
@@ -12,6 +11,32 @@ use crate::exit::Problem;
 use crate::hooks::Models;
 use crate::output;
 use crate::plugin_env;
+
+/// A part that may be replaced. Clones share it.
+pub(super) struct Swappable<T>(Arc<Mutex<Option<Arc<T>>>>);
+
+impl<T> Swappable<T> {
+    /// Holds the first part, if there is one.
+    pub(super) fn new(first: Option<Arc<T>>) -> Self {
+        Self(Arc::new(Mutex::new(first)))
+    }
+
+    /// The part in use.
+    pub(super) fn present(&self) -> Option<Arc<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Replaces the part.
+    pub(super) fn put(&self, next: Option<Arc<T>>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = next;
+    }
+}
+
+impl<T> Clone for Swappable<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
 
 /// The plugins of other systems, found at the start and after each reload.
 #[derive(Clone, Default)]
