@@ -49,19 +49,15 @@ pub enum Refusal {
     System(io::Error),
 }
 
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
 /// Reads at most `limit` bytes of a text file, without a byte order mark.
 pub fn read(path: &Path, boundary: Boundary<'_>, limit: usize) -> Result<Text, Refusal> {
-    let file = match boundary {
-        Boundary::Anywhere => open_regular(path),
-        Boundary::Within(_) => fs::canonicalize(path).map_err(Refusal::System).and_then(|target| {
-            if boundary.holds(&target) {
-                open_regular(&target)
-            } else {
-                Err(Refusal::Outside(target))
-            }
-        }),
-    };
-    let file = file.map_err(|refusal| match refusal {
+    let file = open_within(path, boundary).map_err(|refusal| match refusal {
         Refusal::System(error) if is_absence(&error) => match fs::symlink_metadata(path) {
             Ok(_) => Refusal::Dangling,
             Err(error) if is_absence(&error) => Refusal::Missing,
@@ -69,7 +65,7 @@ pub fn read(path: &Path, boundary: Boundary<'_>, limit: usize) -> Result<Text, R
         },
         refusal => refusal,
     })?;
-    let mut bytes = bounded::start(file, limit + 1).map_err(Refusal::System)?;
+    let mut bytes = bounded::start(file, limit + 1)?;
     let truncated = bytes.len() > limit;
     bytes.truncate(limit);
     let text = into_text(bytes, truncated)?;
@@ -89,16 +85,16 @@ pub fn entries(directory: &Path, limit: usize) -> io::Result<(Vec<PathBuf>, bool
         Err(error) if is_absence(&error) => return Ok((Vec::new(), false)),
         Err(error) => return Err(error),
     };
-    let mut paths = Vec::new();
+    let (mut paths, mut is_cut) = (Vec::new(), false);
     for entry in reader {
-        if paths.len() == limit {
-            paths.sort();
-            return Ok((paths, true));
+        is_cut = paths.len() == limit;
+        if is_cut {
+            break;
         }
         paths.push(entry?.path());
     }
     paths.sort();
-    Ok((paths, false))
+    Ok((paths, is_cut))
 }
 
 /// Resolves the last part of a path in a canonical directory, without a look at every part of it.
@@ -115,8 +111,16 @@ pub fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
+fn open_within(path: &Path, boundary: Boundary<'_>) -> Result<File, Refusal> {
+    if let Boundary::Anywhere = boundary {
+        return open_regular(path);
+    }
+    let target = fs::canonicalize(path)?;
+    if boundary.holds(&target) { open_regular(&target) } else { Err(Refusal::Outside(target)) }
+}
+
 fn open_regular(path: &Path) -> Result<File, Refusal> {
-    if !fs::metadata(path).map_err(Refusal::System)?.is_file() {
+    if !fs::metadata(path)?.is_file() {
         return Err(Refusal::NotRegular);
     }
     // Between the look and the opening the file may have become a pipe.

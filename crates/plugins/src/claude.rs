@@ -32,7 +32,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::files::foreign::{self, Refusal};
+use ::files::foreign;
 use contract::hook::Hook;
 use contract::policy::Mode;
 use contract::skill::Skill;
@@ -161,7 +161,7 @@ pub fn find(
     let listing = match directories.listing(&directory) {
         Ok(listing) => listing,
         Err(error) => {
-            return (Vec::new(), vec![Problem::unreadable(&directory, &Refusal::System(error))]);
+            return (Vec::new(), vec![Problem::unreadable(&directory, error)]);
         }
     };
     let entries = listing.entries.iter().take(ENTRIES);

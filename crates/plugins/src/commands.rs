@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::offer::Contributions;
-use crate::problem::Problem;
+use crate::problem::{Problem, entries_of};
 
 pub use pieces::Piece;
 pub use recipe::{Here, Recipe, SESSION};
@@ -129,7 +129,7 @@ fn project(directory: &Path, canonical: PathBuf, label: &Label, found: &mut Foun
     let root = directory.parent().and_then(Path::parent).and_then(|it| fs::canonicalize(it).ok());
     if !root.is_some_and(|root| canonical.starts_with(root)) {
         let refusal = Refusal::Outside(canonical);
-        return found.problems.push(Problem::unreadable(directory, &refusal));
+        return found.problems.push(Problem::unreadable(directory, refusal));
     }
     let boundary = [canonical.clone()];
     let entries = foreign::entries(&canonical, ENTRIES_LIMIT);
@@ -142,16 +142,7 @@ fn scan(
     (boundary, label): (Boundary<'_>, &Label),
     found: &mut FoundCommands,
 ) {
-    let (entries, more) = match entries {
-        Ok(listing) => listing,
-        Err(error) => {
-            return found.problems.push(Problem::unreadable(directory, &Refusal::System(error)));
-        }
-    };
-    if more {
-        let what = format!("only {ENTRIES_LIMIT} entries of this directory were looked at");
-        found.problems.push(Problem::new(directory, what, "keep nothing but commands in it"));
-    }
+    let entries = entries_of(directory, entries, "commands", &mut found.problems);
     let is_markdown = |path: &PathBuf| path.extension().is_some_and(|it| it == "md");
     for path in entries.into_iter().filter(is_markdown) {
         match document::read(&path, boundary, label) {

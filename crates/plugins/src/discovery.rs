@@ -104,7 +104,7 @@ impl Search<'_, '_> {
         let listing = match self.directories.listing(directory) {
             Ok(listing) => listing,
             Err(error) => {
-                let problem = Problem::unreadable(directory, &Refusal::System(error));
+                let problem = Problem::unreadable(directory, error);
                 return self.found.problems.push(problem);
             }
         };
@@ -124,14 +124,14 @@ impl Search<'_, '_> {
             match self.directories.resolved(entry) {
                 Ok(root) => self.plugin(root, place),
                 Err(error) => {
-                    let problem = Problem::unreadable(entry, &Refusal::System(error));
+                    let problem = Problem::unreadable(entry, error);
                     self.found.problems.push(problem);
                 }
             }
         } else if self.directories.is_file(&entry.join("plugin.yml")) {
             self.report(entry, "the manifest is called `plugin.yml`", "call it `plugin.yaml`");
         } else if self.directories.has(&file) {
-            self.found.problems.push(Problem::unreadable(&file, &Refusal::Dangling));
+            self.found.problems.push(Problem::unreadable(&file, Refusal::Dangling));
         }
     }
 

@@ -198,7 +198,7 @@ pub fn validate(
             }
             Ok((file.definitions.len(), file.problems))
         }
-        Err(Refusal::Missing) => Err(Problem::unreadable(path, &Refusal::Missing)),
-        Err(refusal) => Err(unreadable(Problem::unreadable(path, &refusal))),
+        Err(Refusal::Missing) => Err(Problem::unreadable(path, Refusal::Missing)),
+        Err(refusal) => Err(unreadable(Problem::unreadable(path, refusal))),
     }
 }

@@ -132,7 +132,7 @@ fn text(file: &Path, boundary: Option<&Path>) -> Result<String, Problem> {
     };
     foreign::whole(file, boundary, FILE_LIMIT).map_err(|refusal| match refusal {
         Refusal::Missing => missing(),
-        refusal => Problem::unreadable(file, &refusal),
+        refusal => Problem::unreadable(file, refusal),
     })
 }
 

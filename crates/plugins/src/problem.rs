@@ -1,7 +1,7 @@
 //! A problem with a file, and a hint how to solve it.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use contract::python::PythonFault;
 use contract::text;
@@ -32,14 +32,14 @@ impl Problem {
     }
 
     /// A file or a directory that is not read.
-    pub(crate) fn unreadable(path: &Path, refusal: &Refusal) -> Self {
-        let (what, hint) = match refusal {
+    pub(crate) fn unreadable(path: &Path, refusal: impl Into<Refusal>) -> Self {
+        let (what, hint) = match refusal.into() {
             Refusal::Missing => ("the file does not exist".into(), "check the path"),
             Refusal::Dangling => {
                 ("this symlink is broken".into(), "correct the symlink or delete it")
             }
             Refusal::Outside(target) => (
-                format!("this symlink points outside, to {}, and is not followed", shown(target)),
+                format!("this symlink points outside, to {}, and is not followed", shown(&target)),
                 "put a copy in the place of the link, or keep it in your own configuration",
             ),
             Refusal::NotRegular => {
@@ -61,9 +61,32 @@ impl Problem {
     }
 }
 
+/// The entries of a directory, and a problem if that is not all of them.
+pub(crate) fn entries_of(
+    directory: &Path,
+    listing: io::Result<(Vec<PathBuf>, bool)>,
+    contents: &str,
+    problems: &mut Vec<Problem>,
+) -> Vec<PathBuf> {
+    match listing {
+        Ok((entries, is_cut)) => {
+            if is_cut {
+                let what = format!("only {} entries of this directory were read", entries.len());
+                let hint = format!("keep nothing but {contents} in it");
+                problems.push(Problem::new(directory, what, hint));
+            }
+            entries
+        }
+        Err(error) => {
+            problems.push(Problem::unreadable(directory, error));
+            Vec::new()
+        }
+    }
+}
+
 /// Reads a text file of at most 1 MiB.
 pub(crate) fn text_file(path: &Path, boundary: Boundary<'_>) -> Result<String, Problem> {
-    foreign::whole(path, boundary, TEXT_LIMIT).map_err(|error| Problem::unreadable(path, &error))
+    foreign::whole(path, boundary, TEXT_LIMIT).map_err(|error| Problem::unreadable(path, error))
 }
 
 impl From<PythonFault> for Problem {

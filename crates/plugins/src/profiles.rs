@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use ::files::foreign::{self, Boundary, Refusal};
+use ::files::foreign::{self, Boundary};
 use contract::text::closest;
 use formats::yaml::tree::Node;
 use formats::yaml::{self, YES_NO};
@@ -14,7 +14,7 @@ pub use model_profile::ModelProfile;
 use serde_json::Value;
 
 use crate::offer::Contributions;
-use crate::problem::{Problem, shown, text_file};
+use crate::problem::{Problem, entries_of, shown, text_file};
 
 const ENTRIES_LIMIT: usize = 2000;
 
@@ -134,18 +134,7 @@ impl Search {
         boundary: Boundary<'_>,
         add: fn(&mut Self, PathBuf, ModelProfile),
     ) {
-        let (entries, more) = match entries {
-            Ok(listing) => listing,
-            Err(error) => {
-                let problem = Problem::unreadable(directory, &Refusal::System(error));
-                return self.problems.push(problem);
-            }
-        };
-        if more {
-            let what = format!("only {ENTRIES_LIMIT} entries of this directory were read");
-            let hint = "keep nothing but profiles in it";
-            self.problems.push(Problem::new(directory, what, hint));
-        }
+        let entries = entries_of(directory, entries, "profiles", &mut self.problems);
         let is_yaml = |path: &PathBuf| {
             path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
         };

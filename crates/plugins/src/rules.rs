@@ -12,10 +12,11 @@ use ::files::foreign::{self, Boundary, Refusal};
 use contract::text;
 use serde_json::Value;
 
+use crate::claude::document;
 use crate::hidden;
 use crate::offer::{Contributions, Offer};
 use crate::plugin::Plugin;
-use crate::problem::{Problem, shown};
+use crate::problem::{Problem, entries_of, shown};
 
 /// Bytes of one file that the model gets.
 pub const FILE_LIMIT: usize = 64 * 1024;
@@ -86,7 +87,9 @@ pub fn load(places: &Places, contributions: &Contributions<'_>) -> FoundRules {
                     search.imported(&directory.join(name), &root);
                 }
             }
-            for file in directory::files(&directory.join(directory::PLACE)) {
+            let place = directory.join(directory::PLACE);
+            let problems = &mut search.found.problems;
+            for file in document::files_below(&place, directory::DEPTH, problems) {
                 search.read_as(&file, Boundary::Within(&boundary), directory::text);
             }
         }
@@ -158,21 +161,11 @@ impl Search {
     }
 
     fn global(&mut self, directory: &Path) {
-        match foreign::entries(directory, ENTRIES_LIMIT) {
-            Ok((entries, more)) => {
-                if more {
-                    let what = format!("only {ENTRIES_LIMIT} entries of this directory were read");
-                    self.report(directory, what, "keep nothing but rules in it");
-                }
-                let is_markdown = |path: &PathBuf| path.extension().is_some_and(|e| e == "md");
-                for path in entries.into_iter().filter(is_markdown) {
-                    self.read(&path, Boundary::Anywhere);
-                }
-            }
-            Err(error) => {
-                let problem = Problem::unreadable(directory, &Refusal::System(error));
-                self.found.problems.push(problem);
-            }
+        let entries = foreign::entries(directory, ENTRIES_LIMIT);
+        let entries = entries_of(directory, entries, "rules", &mut self.found.problems);
+        let is_markdown = |path: &PathBuf| path.extension().is_some_and(|e| e == "md");
+        for path in entries.into_iter().filter(is_markdown) {
+            self.read(&path, Boundary::Anywhere);
         }
     }
 
@@ -249,7 +242,7 @@ impl Search {
         match foreign::read(path, boundary, FILE_LIMIT) {
             Ok(file) => self.add(path, &foreign::Text { text: text(&file.text), ..file }),
             Err(Refusal::Missing) => {}
-            Err(refusal) => self.found.problems.push(Problem::unreadable(path, &refusal)),
+            Err(refusal) => self.found.problems.push(Problem::unreadable(path, refusal)),
         }
     }
 

@@ -11,7 +11,7 @@ use ::files::foreign::{self, Boundary};
 use contract::skill::Skill;
 
 use crate::offer::Contributions;
-use crate::problem::{Problem, shown};
+use crate::problem::{Problem, entries_of, shown};
 
 mod blocks;
 mod directory;
@@ -224,7 +224,7 @@ impl Search {
             return Some(canonical);
         }
         let refusal = foreign::Refusal::Outside(canonical);
-        self.problems.push(Problem::unreadable(place, &refusal));
+        self.problems.push(Problem::unreadable(place, refusal));
         None
     }
 
@@ -235,23 +235,8 @@ impl Search {
         source: &str,
         boundary: Boundary<'_>,
     ) {
-        match entries {
-            Ok((entries, more)) => {
-                if more {
-                    self.problems.push(Problem::new(
-                        place,
-                        format!("only {ENTRIES_LIMIT} entries of this directory were looked at"),
-                        "keep nothing but skills in it",
-                    ));
-                }
-                for entry in entries {
-                    self.load(&entry, source, boundary);
-                }
-            }
-            Err(error) => {
-                let refusal = foreign::Refusal::System(error);
-                self.problems.push(Problem::unreadable(place, &refusal));
-            }
+        for entry in entries_of(place, entries, "skills", &mut self.problems) {
+            self.load(&entry, source, boundary);
         }
     }
 

@@ -70,7 +70,7 @@ impl State {
         match foreign::whole(file, Boundary::Anywhere, TEXT_LIMIT) {
             Ok(text) => Self::parse(&text, file),
             Err(Refusal::Missing) => Ok(Self::default()),
-            Err(refusal) => Err(Problem::unreadable(file, &refusal)),
+            Err(refusal) => Err(Problem::unreadable(file, refusal)),
         }
     }
 

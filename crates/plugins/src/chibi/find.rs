@@ -119,7 +119,7 @@ impl Search {
             !kind.is_file() && !kind.is_dir() && found.st_mode & 0o111 != 0
         });
         if is_odd {
-            self.problems.push(Problem::unreadable(place, &Refusal::NotRegular));
+            self.problems.push(Problem::unreadable(place, Refusal::NotRegular));
         }
         is_odd
     }
@@ -143,7 +143,7 @@ impl Search {
                 return self.problems.push(Problem::new(root, what, hint));
             }
             Err(error) => {
-                let problem = Problem::unreadable(root, &Refusal::System(error));
+                let problem = Problem::unreadable(root, error);
                 return self.problems.push(problem);
             }
         };

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::document;
 use crate::hidden;
-use crate::problem::{Problem, text_file};
+use crate::problem::{Problem, entries_of, text_file};
 
 /// Keys that plugins' agents may not have a say in.
 pub(super) const REFUSED: [&str; 3] = ["hooks", "mcpServers", "permissionMode"];
@@ -43,13 +43,8 @@ impl AgentFile {
 
 pub fn agents_in(directory: &Path) -> (Vec<AgentFile>, Vec<Problem>) {
     let (mut agents, mut problems) = (Vec::new(), Vec::new());
-    let entries = match foreign::entries(directory, FILES) {
-        Ok((entries, _)) => entries,
-        Err(error) => {
-            problems.push(Problem::unreadable(directory, &Refusal::System(error)));
-            Vec::new()
-        }
-    };
+    let entries = foreign::entries(directory, FILES);
+    let entries = entries_of(directory, entries, "agents", &mut problems);
     let is_markdown = |path: &&PathBuf| path.extension().is_some_and(|it| it == "md");
     for path in entries.iter().filter(is_markdown) {
         let agent = text_file(path, Boundary::Anywhere).and_then(|text| parse(path, &text, None));
@@ -64,7 +59,7 @@ pub fn agents_in(directory: &Path) -> (Vec<AgentFile>, Vec<Problem>) {
 /// The agent in a file of a project, given the bytes that the user trusts.
 pub fn agent_of(path: &Path, bytes: &[u8]) -> Result<AgentFile, Problem> {
     let text =
-        std::str::from_utf8(bytes).map_err(|_| Problem::unreadable(path, &Refusal::NotText))?;
+        std::str::from_utf8(bytes).map_err(|_| Problem::unreadable(path, Refusal::NotText))?;
     parse(path, text, None)
 }
 

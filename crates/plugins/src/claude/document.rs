@@ -1,9 +1,15 @@
 //! Markdown files of these plugins, read leniently: front matter and quotes may be missing.
 
+use std::path::{Path, PathBuf};
+
+use ::files::foreign;
 use formats::frontmatter::{self, Error};
 use serde_json::{Map, Value};
 
+use crate::problem::{Problem, entries_of};
 use crate::skills::split_tools;
+
+const MOST_FILES: usize = 2000;
 
 pub(crate) struct Document {
     pub(crate) keys: Map<String, Value>,
@@ -12,6 +18,25 @@ pub(crate) struct Document {
 
 pub(crate) fn read(text: &str) -> Result<Document, Error> {
     frontmatter::parse_optional(text).map(|(keys, body)| Document { keys, body })
+}
+
+/// The Markdown files below a directory, sorted. Directories behind symlinks are not entered.
+pub(crate) fn files_below(
+    directory: &Path,
+    depth: usize,
+    problems: &mut Vec<Problem>,
+) -> Vec<PathBuf> {
+    let entries = foreign::entries(directory, MOST_FILES);
+    let mut found = Vec::new();
+    for entry in entries_of(directory, entries, "Markdown files", problems) {
+        let is_directory = entry.symlink_metadata().is_ok_and(|found| found.is_dir());
+        if is_directory && depth > 0 && found.len() < MOST_FILES {
+            found.extend(files_below(&entry, depth - 1, problems));
+        } else if entry.extension().is_some_and(|it| it == "md") && !entry.is_dir() {
+            found.push(entry);
+        }
+    }
+    found
 }
 
 impl Document {

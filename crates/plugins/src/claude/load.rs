@@ -10,7 +10,7 @@ use super::command::{self, Origin};
 use super::event::Event;
 use super::manifest::{self, Declared, Form, Given};
 use super::values::{self, Values};
-use super::{Loaded, agent_file, handlers, portable, servers, skill};
+use super::{Loaded, agent_file, document, handlers, portable, servers, skill};
 use crate::plugin::{Plugin, ReportLine};
 use crate::problem::{Problem, text_file};
 
@@ -74,7 +74,7 @@ pub fn project(given: &ProjectFiles<'_>) -> Loaded {
     };
     for (path, bytes) in &given.files {
         let Ok(text) = std::str::from_utf8(bytes) else {
-            let problem = Problem::unreadable(path, &Refusal::NotText);
+            let problem = Problem::unreadable(path, Refusal::NotText);
             loading.fail(problem);
             continue;
         };
@@ -163,26 +163,12 @@ impl Loading {
         if place.is_file() {
             return vec![place.to_path_buf()];
         }
-        let mut found = Vec::new();
-        self.walk(place, depth, &mut found);
-        found
-    }
-
-    fn walk(&mut self, directory: &Path, depth: usize, found: &mut Vec<PathBuf>) {
-        let entries = match foreign::entries(directory, FILES) {
-            Ok((entries, _)) => entries,
-            Err(error) => {
-                return self.fail(Problem::unreadable(directory, &Refusal::System(error)));
-            }
-        };
-        for entry in entries {
-            let is_link = entry.is_symlink();
-            if entry.is_dir() && !is_link && depth > 0 && found.len() < FILES {
-                self.walk(&entry, depth - 1, found);
-            } else if entry.extension().is_some_and(|it| it == "md") && !entry.is_dir() {
-                found.push(entry);
-            }
+        let mut problems = Vec::new();
+        let found = document::files_below(place, depth, &mut problems);
+        for problem in problems {
+            self.fail(problem);
         }
+        found
     }
 
     fn commands(&mut self, place: &Path) {
@@ -292,7 +278,7 @@ impl Loading {
             Given::File(file) if file.symlink_metadata().is_err() => {
                 let usual = ["hooks/hooks.json", ".mcp.json", portable::SERVERS];
                 if !usual.iter().any(|name| *file == self.root.join(name)) {
-                    self.fail(Problem::unreadable(file, &Refusal::Missing));
+                    self.fail(Problem::unreadable(file, Refusal::Missing));
                 }
                 None
             }

@@ -85,7 +85,7 @@ impl Merged {
                 "Plugin declares hooks but hooks.yaml missing",
                 "add the file, or write `hooks: false` in plugin.yaml",
             )),
-            Err(refusal) => Err(Problem::unreadable(path, &refusal)),
+            Err(refusal) => Err(Problem::unreadable(path, refusal)),
         }
     }
 
@@ -105,7 +105,7 @@ impl Merged {
                 let text = text.trim_start_matches('\u{feff}');
                 definition::read(&file.path, text, Broken::Blocks)
             }
-            Err(_) => definition::unreadable(Problem::unreadable(&file.path, &Refusal::NotText)),
+            Err(_) => definition::unreadable(Problem::unreadable(&file.path, Refusal::NotText)),
         };
         self.take(read, &Arc::new(beside(&file.path, Owner::Project)));
     }

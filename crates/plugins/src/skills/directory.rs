@@ -24,13 +24,13 @@ pub(super) fn load(
     blocks: &mut Blocks,
 ) -> Result<Option<(Skill, Vec<Problem>)>, Problem> {
     let Ok(directory) = foreign::resolved(entry) else {
-        return Err(Problem::unreadable(entry, &Refusal::Dangling));
+        return Err(Problem::unreadable(entry, Refusal::Dangling));
     };
     if !directory.is_dir() {
         return Ok(None);
     }
     if !boundary.holds(&directory) {
-        return Err(Problem::unreadable(entry, &Refusal::Outside(directory)));
+        return Err(Problem::unreadable(entry, Refusal::Outside(directory)));
     }
     let Some(file) = skill_file(&directory) else {
         return Ok(None);
@@ -64,9 +64,9 @@ pub(super) fn read(file: &Path, boundary: Boundary<'_>) -> Result<String, Proble
     foreign::whole(file, boundary, TEXT_LIMIT).map_err(|refusal| match refusal {
         Refusal::TooLong(_) => {
             let hint = "move text that is not always needed to files in `references/`";
-            Problem { hint: hint.to_owned(), ..Problem::unreadable(file, &refusal) }
+            Problem { hint: hint.to_owned(), ..Problem::unreadable(file, refusal) }
         }
-        _ => Problem::unreadable(file, &refusal),
+        _ => Problem::unreadable(file, refusal),
     })
 }
 
