@@ -189,3 +189,29 @@ fn killed_server_resumes_with_the_open_question() {
     let path = format!("/v1/sessions/{session}/inputs");
     assert_eq!(server.send(super::TOKEN, "POST", &path, Some(&answer)).status, 409);
 }
+
+#[test]
+fn completion_brings_its_images_and_needs_a_prompt() {
+    let model = ModelServer::start([Reply::text("A cat.")]);
+    let project = project_with(&model);
+    let server = Server::start(&project, &[]);
+    let image =
+        json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0="}});
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let body = json!({"messages": [
+        {"role": "user", "content": "Hello"},
+        {"role": "assistant", "content": [text("Hi"), {"type": "refusal"}]},
+        {"role": "user", "content": [text("What is it?"), image]},
+    ]});
+    let answer = server.post("/v1/chat/completions", &body);
+    assert_eq!(answer["choices"][0]["message"]["content"], "A cat.");
+    let sent = model.chats()[0].body["messages"].as_array().unwrap().clone();
+    let texts: Vec<&str> = sent.iter().skip(1).filter_map(|it| it["content"].as_str()).collect();
+    assert_eq!(texts, ["Hello", "Hi", "What is it?"]);
+    let parts = sent.iter().filter_map(|it| it["content"].as_array()).flatten();
+    assert_eq!(parts.filter(|part| **part == image).count(), 1, "{sent:?}");
+    let empty = json!({"messages": [{"role": "user", "content": ""}]});
+    let refused = server.send(super::TOKEN, "POST", "/v1/chat/completions", Some(&empty));
+    assert_eq!(refused.status, 400);
+    assert!(refused.body.contains("the prompt is empty"), "{refused:?}");
+}
