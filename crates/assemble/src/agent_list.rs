@@ -61,7 +61,7 @@ impl AgentList {
         list
     }
 
-    pub fn get(&self, name: &str) -> Option<&Agent> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Agent> {
         subagents::named(&self.agents, name)
     }
 

@@ -26,12 +26,12 @@ pub struct AnsweringModel {
     pub choice: Choice,
     pub provider: Arc<dyn Provider>,
     pub model: String,
-    pub profile: ModelProfile,
+    pub(crate) profile: ModelProfile,
     pub known: ModelFacts,
 }
 
 impl AnsweringModel {
-    pub fn keys(&self) -> Vec<Secret<String>> {
+    pub(crate) fn keys(&self) -> Vec<Secret<String>> {
         self.choice.candidate.keys()
     }
 
@@ -77,7 +77,7 @@ pub async fn answering(assembly: &Assembly) -> Result<AnsweringModel, Problem> {
 }
 
 /// The provider with another model; none if each of its models is another program.
-pub fn with_model(
+pub(crate) fn with_model(
     assembly: &Assembly,
     answering: &AnsweringModel,
     named: &str,
@@ -157,7 +157,7 @@ pub fn model(assembly: &Assembly, choice: &Choice) -> Result<String, Problem> {
 
 /// A model's data: from the registry, else from the provider's list, which also goes into
 /// `offered`.
-pub fn known(
+pub(crate) fn known(
     run: &RunContext,
     model: &str,
     choice: &Choice,
@@ -216,7 +216,7 @@ pub(crate) fn cost_limit(run: &RunContext, choice: &Choice) -> Option<f64> {
 }
 
 /// The registry's entry for a model by the provider's name for it.
-pub fn registered<'a>(
+pub(crate) fn registered<'a>(
     run: &'a RunContext,
     model: &str,
     candidate: &Candidate,
@@ -228,7 +228,11 @@ pub fn registered<'a>(
 }
 
 /// The profile that was named, or the one that matches the model.
-pub fn profile(assembly: &Assembly, model: &str, provider: &str) -> Result<ModelProfile, Problem> {
+pub(crate) fn profile(
+    assembly: &Assembly,
+    model: &str,
+    provider: &str,
+) -> Result<ModelProfile, Problem> {
     let profiles = profiles(assembly);
     let Some(name) = &assembly.global.profile else {
         return Ok(plugins::profiles::resolve(&profiles, model, provider).clone());

@@ -54,7 +54,7 @@ impl DerefMut for Assembly {
 /// Services that a conversation keeps when its plugins and its configuration are reloaded.
 #[derive(Default)]
 pub struct SharedServices {
-    pub sandbox: OnceLock<Arc<dyn Sandbox>>,
+    pub(crate) sandbox: OnceLock<Arc<dyn Sandbox>>,
     /// The MCP servers that an editor brings.
     pub editor_servers: OnceLock<mcp::config::Source>,
     trusted_roots: OnceLock<Arc<TrustedRoots>>,
@@ -67,7 +67,7 @@ pub struct SharedServices {
     /// Set in conversations, which tools of plugins may join when they are described.
     pub has_late_tools: OnceLock<()>,
     /// The reasoning effort that the user set in this session.
-    pub effort: Mutex<Option<ReasoningLevel>>,
+    pub(crate) effort: Mutex<Option<ReasoningLevel>>,
 }
 
 impl SharedServices {
@@ -77,7 +77,7 @@ impl SharedServices {
     }
 
     /// The change tracker of a workspace: undo and the sandbox share it.
-    pub fn tracker(&self, root: &Path) -> Arc<ChangeTracker> {
+    pub(crate) fn tracker(&self, root: &Path) -> Arc<ChangeTracker> {
         let mut trackers = self.trackers.lock().unwrap_or_else(PoisonError::into_inner);
         let make = || Arc::new(ChangeTracker::new(root.to_owned()));
         Arc::clone(trackers.entry(root.to_owned()).or_insert_with(make))
@@ -131,7 +131,7 @@ impl Assembly {
     }
 
     /// The listings of plugin directories, as they were when first read.
-    pub fn directories(&self) -> &Arc<Directories> {
+    pub(crate) fn directories(&self) -> &Arc<Directories> {
         self.services.directories.get_or_init(|| {
             let file =
                 self.loaded.config_dir.as_ref().map(|dir| dir.join("cache/directories.json"));

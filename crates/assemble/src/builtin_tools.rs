@@ -42,7 +42,7 @@ pub fn enabled(
     all.into_iter().filter(|tool| !disabled(&tool.spec().name)).collect()
 }
 
-pub fn registry(tools: Vec<Arc<dyn Tool>>, is_hidden: Option<IsHidden>) -> Registry {
+pub(crate) fn registry(tools: Vec<Arc<dyn Tool>>, is_hidden: Option<IsHidden>) -> Registry {
     let (registry, clashes) = Registry::new(tools, is_hidden);
     for clash in clashes {
         output::warning(&clash);

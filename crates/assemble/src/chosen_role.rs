@@ -16,11 +16,11 @@ use crate::exit::Problem;
 #[derive(Clone)]
 pub struct ChosenRole {
     pub role: Role,
-    pub prompt: String,
-    pub skills: Vec<RoleSkill>,
-    pub output: Option<Value>,
-    pub given: BTreeMap<String, String>,
-    pub added: Vec<String>,
+    pub(crate) prompt: String,
+    pub(crate) skills: Vec<RoleSkill>,
+    pub(crate) output: Option<Value>,
+    pub(crate) given: BTreeMap<String, String>,
+    pub(crate) added: Vec<String>,
     /// The reason of its run in the record of runs; none if the user started it.
     pub trigger_type: Option<&'static str>,
     /// True if the log of a new session is to name it.
@@ -28,7 +28,9 @@ pub struct ChosenRole {
 }
 
 impl ChosenRole {
-    pub fn add(&mut self, modules: Vec<String>) {
+    pub const AUTONOMOUS: &str = "autonomous";
+
+    pub(crate) fn add(&mut self, modules: Vec<String>) {
         let entry = |module: &String| ToolEntry {
             kind: String::from("custom"),
             fields: serde_json::Map::from_iter([
@@ -43,8 +45,6 @@ impl ChosenRole {
     pub fn name(&self) -> &str {
         &self.role.name
     }
-
-    pub const AUTONOMOUS: &str = "autonomous";
 
     pub fn set_autonomous(&mut self, is_autonomous: bool) {
         self.role.is_autonomous = is_autonomous;
@@ -68,11 +68,20 @@ impl ChosenRole {
     pub(crate) fn cost_limit(&self) -> Option<f64> {
         self.role.guardrails.cost
     }
+
+    /// The event that names it in the log of its session; none if the user named it for one run.
+    pub(crate) fn record(&self) -> Option<EventKind> {
+        self.is_recorded.then(|| EventKind::Custom {
+            plugin: RoleRecord::PLUGIN.to_owned(),
+            name: RoleRecord::NAME.to_owned(),
+            data: json!({"file": self.role.file.to_string_lossy()}),
+        })
+    }
 }
 
 #[derive(Deserialize)]
 pub struct RoleRecord {
-    pub file: PathBuf,
+    pub(crate) file: PathBuf,
 }
 
 impl RoleRecord {
@@ -80,22 +89,11 @@ impl RoleRecord {
     const NAME: &str = "role";
 
     /// The record in an event, if there is one.
-    pub fn of(event: &EventKind) -> Option<Result<Self, Problem>> {
+    pub(crate) fn of(event: &EventKind) -> Option<Result<Self, Problem>> {
         let EventKind::Custom { plugin, name, data } = event else { return None };
         let unreadable =
             |error| Problem::failed(format!("the role of the session cannot be read: {error}"));
         let is_role = plugin == Self::PLUGIN && name == Self::NAME;
         is_role.then(|| Self::deserialize(data).map_err(unreadable))
-    }
-}
-
-impl ChosenRole {
-    /// The event that names it in the log of its session; none if the user named it for one run.
-    pub fn record(&self) -> Option<EventKind> {
-        self.is_recorded.then(|| EventKind::Custom {
-            plugin: RoleRecord::PLUGIN.to_owned(),
-            name: RoleRecord::NAME.to_owned(),
-            data: json!({"file": self.role.file.to_string_lossy()}),
-        })
     }
 }

@@ -14,7 +14,7 @@ use crate::environment::Environment;
 use crate::project_root::{self, NoProject};
 
 /// The configuration sources and the project's root. No project file is trusted yet.
-pub fn sources(
+pub(crate) fn sources(
     global: &Global,
     environment: &Environment,
 ) -> (Sources, Result<PathBuf, NoProject>) {
@@ -37,13 +37,13 @@ pub fn sources(
 }
 
 /// Lets trusted project files be read, with the bytes that are trusted.
-pub fn trust(sources: &mut Sources, trusted: &Trusted) {
+pub(crate) fn trust(sources: &mut Sources, trusted: &Trusted) {
     let paths = sources.files().into_iter().filter_map(|file| file.path);
     let files = paths.filter_map(|path| Some((path.clone(), trusted.bytes(&path)?.to_vec())));
     sources.trusted = files.collect();
 }
 
-pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
+pub(crate) fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     let mut loaded = load::load(sources)?;
     let Loaded { config, warnings, config_dir, .. } = &mut loaded;
     let (root, sandbox) = (&sources.project_root, &mut config.sandbox);

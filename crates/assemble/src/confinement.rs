@@ -42,7 +42,7 @@ pub fn sandbox_settings(assembly: &Assembly) -> Result<sandbox::Settings, Proble
         home: assembly.environment.home.clone(),
         backend: None,
         notice: Some(Arc::new(|text| output::warning(&text))),
-        on_proxy_request: audit::proxy_observer(assembly),
+        on_proxy_request: proxy_observer(assembly),
         rules: permissions::file_rules(assembly)?,
         hosts: permissions::host_rules(assembly)?.map(|rules| -> sandbox::HostRules {
             Arc::new(move |host: &str| rules.denying(host).map(str::to_owned))
@@ -51,6 +51,21 @@ pub fn sandbox_settings(assembly: &Assembly) -> Result<sandbox::Settings, Proble
         tracker: Some(assembly.services.tracker(assembly.place())),
         signs_commits: git_settings(assembly, assembly.place()).is_some_and(|it| it.signs_commits),
     })
+}
+
+/// Logs the hosts that a process with host grants asked for.
+fn proxy_observer(run: &RunContext) -> Option<sandbox::ProxyObserver> {
+    let audit = audit::open(run.loaded.config_dir.as_ref()?);
+    let project = run.root().ok().map(Path::to_owned);
+    Some(Arc::new(move |request: &sandbox::ProxyRequest<'_>| {
+        let what = match request.verdict {
+            sandbox::Verdict::Allowed => "reached",
+            sandbox::Verdict::Denied => "not reached",
+        };
+        let sandbox::ProxyRequest { host, port, key, is_last, .. } = request;
+        let more = if *is_last { "; further ones of this process are not listed" } else { "" };
+        audit.note_or_warn(what, &format!("{host}:{port} ({key}){more}"), project.as_deref());
+    }))
 }
 
 pub fn confinement(assembly: &Assembly, root: &Path) -> Result<Confinement, Problem> {

@@ -18,7 +18,7 @@ pub struct Environment {
     /// Where temporary files go.
     pub temp: PathBuf,
     /// This program, also after an upgrade has replaced its file.
-    pub executable: PathBuf,
+    pub(crate) executable: PathBuf,
     pub terminal: Terminal,
 }
 
@@ -55,7 +55,7 @@ impl Terminal {
 impl Environment {
     /// Reads all of it.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that may")]
-    pub fn read() -> io::Result<Self> {
+    pub(crate) fn read() -> io::Result<Self> {
         let mut variables: BTreeMap<String, String> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();

@@ -21,7 +21,7 @@ use crate::model_names;
 use crate::output;
 use crate::run_context::RunContext;
 pub(crate) use hook_agents::{HookAgentInputs, HookAgents};
-pub use models::Models;
+pub(crate) use models::Models;
 
 pub struct HookInputs<'a> {
     pub root: &'a Path,
@@ -59,7 +59,7 @@ pub fn load(assembly: &Assembly, needs: &HookInputs<'_>) -> Loaded {
     loaded
 }
 
-pub fn host(
+pub(crate) fn host(
     assembly: &Assembly,
     root: &Path,
     sandbox: Arc<dyn Sandbox>,

@@ -10,9 +10,9 @@ use crate::output;
 
 #[derive(Default)]
 pub(crate) struct Knowledge {
-    pub rules: String,
-    pub skills: Vec<Skill>,
-    pub facts: PromptFacts,
+    pub(crate) rules: String,
+    pub(crate) skills: Vec<Skill>,
+    pub(crate) facts: PromptFacts,
 }
 
 pub fn rules(assembly: &Assembly, root: &Path) -> plugins::rules::FoundRules {

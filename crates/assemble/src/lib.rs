@@ -1,4 +1,5 @@
 //! Builds the parts of a conversation from the configuration, for every front end and command.
+//! Also has what commands share: the process environment, exit codes and output. It names no command.
 
 pub mod agent_list;
 pub mod answer_schema;
@@ -8,7 +9,7 @@ pub mod audit;
 pub mod builtin_tools;
 pub(crate) mod child_environment;
 pub mod chosen_role;
-pub mod configuration;
+pub(crate) mod configuration;
 pub mod confinement;
 pub mod effort;
 pub mod environment;
@@ -33,7 +34,7 @@ pub(crate) mod raw_request_log;
 pub mod rewind;
 pub mod role;
 pub mod run_context;
-pub mod secrets;
+pub(crate) mod secrets;
 pub mod session_choice;
 pub mod settings;
 pub mod setup;

@@ -84,7 +84,7 @@ pub(crate) fn set_model(servers: &Servers, answering: &AnsweringModel) {
 
 /// Starts servers that are not cached: all, or for one tool call those that may have it or that
 /// hooks call.
-pub async fn fetch(assembly: &Assembly, servers: &Servers, tool: Option<&str>) {
+pub(crate) async fn fetch(assembly: &Assembly, servers: &Servers, tool: Option<&str>) {
     let Some(tool) = tool else { return servers.fetch_catalogs().await };
     let hooks = assembly.loaded_plugins().flat_map(Loaded::servers_asked);
     let called: Vec<&str> = hooks.collect();
@@ -96,7 +96,7 @@ pub async fn fetch(assembly: &Assembly, servers: &Servers, tool: Option<&str>) {
 }
 
 /// Starts servers that are not cached; slow ones continue in the background.
-pub async fn start(run: &RunContext, servers: &Servers) -> Result<(), Exit> {
+pub(crate) async fn start(run: &RunContext, servers: &Servers) -> Result<(), Exit> {
     let wait = run.config().mcp.get("start_wait_sec").and_then(Value::as_u64);
     let interrupt = || {
         let mut signals = Signals::new().map_err(|_| Exit::Failed)?;
@@ -255,7 +255,7 @@ pub fn variables(run: &RunContext) -> BTreeMap<String, String> {
 }
 
 /// All servers, for `plugin enable` and `plugin disable`.
-pub fn named(assembly: &Assembly) -> Vec<Named> {
+pub(crate) fn named(assembly: &Assembly) -> Vec<Named> {
     if !is_used(assembly) {
         return Vec::new();
     }

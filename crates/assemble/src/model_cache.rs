@@ -12,7 +12,7 @@ use crate::run_context::RunContext;
 const USUAL: u64 = 3600;
 
 /// A cached list that is not too old.
-pub fn kept(run: &RunContext, candidate: &Candidate) -> Option<Vec<Model>> {
+pub(crate) fn kept(run: &RunContext, candidate: &Candidate) -> Option<Vec<Model>> {
     let ttl = candidate.instance.as_ref().map_or(USUAL, |instance| instance.cache_ttl);
     cache(run, candidate).kept(Duration::from_secs(ttl))
 }
@@ -22,7 +22,7 @@ pub fn last(run: &RunContext, candidate: &Candidate) -> Option<Vec<Model>> {
     cache(run, candidate).last()
 }
 
-pub fn keeper(run: &RunContext, candidate: &Candidate) -> Keep {
+pub(crate) fn keeper(run: &RunContext, candidate: &Candidate) -> Keep {
     cache(run, candidate).keeper()
 }
 

@@ -78,7 +78,7 @@ pub async fn listed(assembly: &Assembly, choice: &Choice) -> Result<Vec<Model>, 
     Ok(models)
 }
 
-pub fn known(registered: &RegisteredModel) -> Model {
+pub(crate) fn known(registered: &RegisteredModel) -> Model {
     let descriptor = registered.descriptor.as_ref();
     let prices = registered.bindings.values().find_map(Binding::prices);
     Model {

@@ -1,5 +1,5 @@
-//! A provider's names for models: aliases, the registry, `model-aliases.yaml`. An untrusted
-//! project's aliases are reported and not used.
+//! A provider's names for models: aliases, the registry, `model-aliases.yaml` and InitRunner's
+//! `models.yaml`. An untrusted project's aliases are reported and not used.
 
 use config::origin::Layer;
 use setup::user_files::MODEL_ALIASES;
@@ -76,7 +76,7 @@ fn counts(assembly: &Assembly, (named, meant): (&str, &str), is_taken: bool) -> 
 }
 
 /// The model that `models.yaml` in InitRunner's home has under a short name.
-pub(crate) fn of_roles(run: &RunContext, name: &str) -> Option<String> {
+pub(crate) fn initrunner_alias(run: &RunContext, name: &str) -> Option<String> {
     let path = run.environment.initrunner_home()?.join("models.yaml");
     let file = config::file::read_value(&run.environment.cwd.join(path), None);
     let file = file.map_err(|problem| output::warning(&problem)).ok()??;

@@ -1,5 +1,4 @@
 //! The program as plugins see it: the user's settings, trust, and the means to run processes.
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,6 +20,7 @@ use plugins::plugin::{Place, Plugin};
 use plugins::problem::Problem as Fault;
 use python_host::sites;
 use serde_json::{Map, Value};
+use subagents::PLAIN;
 use tui::console::Pause;
 
 use crate::agent_list::{AgentList, Kind};
@@ -30,7 +30,6 @@ use crate::output;
 use crate::output::status_line::StatusLinePause;
 use crate::run_context::RunContext;
 use crate::{hooks, mcp, plugin_trust};
-use subagents::PLAIN;
 
 impl Assembly {
     pub fn plugin_env(&self) -> PluginEnv<'_> {

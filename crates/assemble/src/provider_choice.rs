@@ -25,7 +25,7 @@ use crate::{raw_request_log, session_choice};
 pub struct Candidate {
     pub name: String,
     backing: Backing,
-    pub base_url: Option<String>,
+    pub(crate) base_url: Option<String>,
     pub key: Key,
     /// Its configuration; none for a built-in one.
     pub instance: Option<Instance>,
@@ -55,7 +55,7 @@ impl PluginProvider {
 pub struct Choice {
     pub candidate: Candidate,
     /// The model that answered in the session that is continued.
-    pub model: Option<String>,
+    pub(crate) model: Option<String>,
     pub reason: String,
 }
 
@@ -189,7 +189,7 @@ pub async fn choose(assembly: &Assembly) -> Result<Choice, Problem> {
 }
 
 /// The provider and the model of the session that is continued, if they can be used.
-pub fn continued(assembly: &Assembly) -> Option<Choice> {
+pub(crate) fn continued(assembly: &Assembly) -> Option<Choice> {
     let (provider, model) = session_choice::last_model(assembly)?;
     let found = candidates(assembly).into_iter().find(|candidate| candidate.name == provider);
     let Some(candidate) = found.filter(|candidate| candidate.key.is_usable()) else {
@@ -209,7 +209,7 @@ pub async fn is_answering(candidate: &Candidate) -> bool {
 }
 
 impl Candidate {
-    pub fn keys(&self) -> Vec<Secret<String>> {
+    pub(crate) fn keys(&self) -> Vec<Secret<String>> {
         let headers = self.instance.iter().flat_map(|instance| &instance.headers);
         let headers = headers.filter(|(name, _)| redact::is_secret(name)).map(|(_, value)| {
             // In `Bearer key` the last word is the key.
@@ -236,7 +236,7 @@ impl Candidate {
         matches!(self.backing, Backing::Plugin(_))
     }
 
-    pub fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         self.base_url.clone().or_else(|| self.vendor().base_url.clone()).unwrap_or_default()
     }
 
@@ -257,7 +257,7 @@ impl Candidate {
     }
 
     /// Connects without sending anything. A plugin's provider can look the model's profile up.
-    pub fn connect(
+    pub(crate) fn connect(
         &self,
         assembly: &Assembly,
         model: &str,

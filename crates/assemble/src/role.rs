@@ -7,7 +7,7 @@ pub mod documents;
 mod dotenv;
 mod host;
 mod limits;
-pub mod model;
+pub(crate) mod model;
 pub mod persona;
 mod python;
 mod reach;
@@ -56,8 +56,8 @@ use reach::came_with_project;
 use tools::Brought;
 
 pub struct OpenRole {
-    pub tools: Vec<Arc<dyn Tool>>,
-    pub system: String,
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    pub(crate) system: String,
     pub output: Option<Value>,
     pub allowance: Arc<Allowance>,
     pub files: Vec<PathBuf>,
@@ -112,7 +112,7 @@ fn not_located(what: String) -> Problem {
     Problem::misuse(what).hint("name a file, or a directory with `agent.yaml` or `role.yaml`")
 }
 
-pub fn check(assembly: &Assembly, role: &Role) -> Vec<Finding> {
+pub(crate) fn check(assembly: &Assembly, role: &Role) -> Vec<Finding> {
     let mut findings = Vec::new();
     let skills = skills::named(assembly, role, &mut findings);
     answer::schema(assembly, role, &mut findings);
@@ -125,7 +125,7 @@ pub fn check(assembly: &Assembly, role: &Role) -> Vec<Finding> {
 }
 
 /// The file of a role that was named: a path, or a name among the user's own.
-pub fn named(run: &RunContext, name: &str) -> Result<PathBuf, Problem> {
+pub(crate) fn named(run: &RunContext, name: &str) -> Result<PathBuf, Problem> {
     let path = run.environment.cwd.join(name);
     if path.exists() && !path.is_dir() {
         return Ok(path);
@@ -228,7 +228,7 @@ pub async fn renew(assembly: &mut Assembly, module: Option<String>) -> Result<()
 }
 
 /// A role that is being played, made anew from its files; it goes on with what it may still do.
-pub async fn again(
+pub(crate) async fn again(
     assembly: &mut Assembly,
     answering: Option<&Arc<AnsweringModel>>,
     before: &OpenRole,
@@ -340,7 +340,7 @@ pub async fn rehearse(assembly: &Assembly) -> Result<(), Problem> {
     Ok(())
 }
 
-pub async fn open(
+pub(crate) async fn open(
     assembly: &Assembly,
     answering: Option<&Arc<AnsweringModel>>,
 ) -> Result<Option<Arc<OpenRole>>, Problem> {
@@ -351,7 +351,7 @@ pub async fn open(
 }
 
 /// Opens the chosen role for listings: Python and servers of an untrusted project do not run.
-pub async fn look(assembly: &Assembly) -> Result<Option<Arc<OpenRole>>, Problem> {
+pub(crate) async fn look(assembly: &Assembly) -> Result<Option<Arc<OpenRole>>, Problem> {
     let Some(chosen) = &assembly.role else { return Ok(None) };
     let role = &chosen.role;
     let entries = entries(role, &chosen.skills);
@@ -472,7 +472,7 @@ impl OpenRole {
         self.servers.iter().for_each(|servers| crate::mcp::set_model(servers, answering));
     }
 
-    pub fn hooks(&self) -> Vec<Arc<dyn Hook>> {
+    pub(crate) fn hooks(&self) -> Vec<Arc<dyn Hook>> {
         let recorder = self.memory.iter().map(|it| Arc::new(PromptRecorder(Arc::clone(it))) as _);
         let ends = Arc::new(EndSpawned(self.run.clone()));
         let own =
@@ -489,11 +489,11 @@ impl OpenRole {
         &self.given
     }
 
-    pub fn servers(&self) -> &[Arc<Servers>] {
+    pub(crate) fn servers(&self) -> &[Arc<Servers>] {
         &self.servers
     }
 
-    pub async fn shutdown(&self) {
+    pub(crate) async fn shutdown(&self) {
         futures::future::join_all(self.servers.iter().map(|server| server.shutdown())).await;
     }
 }

@@ -42,9 +42,9 @@ pub struct RunContext {
     pub key_store_problem: Option<String>,
     pub role: Option<ChosenRole>,
     /// The agent that answers, if a file describes it.
-    pub agent: Option<Arc<AgentFile>>,
+    pub(crate) agent: Option<Arc<AgentFile>>,
     /// Provider and model as typed, before a role replaced them in `global`.
-    pub typed: Option<(Option<String>, Option<String>)>,
+    pub(crate) typed: Option<(Option<String>, Option<String>)>,
     /// The mode of a session that is going on; it outlives changes of the configuration.
     pub session_mode: Option<Mode>,
     root: Result<PathBuf, NoProject>,

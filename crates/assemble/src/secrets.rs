@@ -9,7 +9,7 @@ use crate::assembly::Assembly;
 use crate::mcp;
 
 impl Assembly {
-    pub fn secrets(&self) -> &Secrets {
+    pub(crate) fn secrets(&self) -> &Secrets {
         self.parts.secrets.get_or_init(|| secrets(self))
     }
 }

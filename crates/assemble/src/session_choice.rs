@@ -25,7 +25,7 @@ pub struct ChosenSession {
     pub storage: SessionStorage,
     pub log: Arc<dyn Log>,
     pub history: Vec<Event>,
-    pub notices: Vec<EventKind>,
+    pub(crate) notices: Vec<EventKind>,
     /// The server of the program that has it open, if it is another one.
     pub server: Option<Reachable>,
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ::approvals::Renewable;
+use ::audit::decisions::Audited;
 use ::mcp::Servers;
 use agent::conversation::{Beginning, Conversation, Share};
 use agent::registry::Registry;
@@ -343,7 +344,7 @@ impl Setup {
             hooks: self.hooks,
             policy: self.inputs.judge(),
             confinement: confinement::confinement(assembly, root)?,
-            log: audit::watched(assembly, root, log),
+            log: audited(assembly, root, log),
             keys: answering.map(AnsweringModel::keys).unwrap_or_default(),
             fallback: Some(fallback(assembly, snapshots.clone())?),
             snapshots: snapshots.map(|keeper| keeper as Arc<dyn Snapshots>),
@@ -522,4 +523,10 @@ async fn servers(
         Audience::Person | Audience::Others => mcp::fetch(assembly, &servers, tool).await,
     }
     Ok(Some(Arc::new(servers)))
+}
+
+/// A log that also records the decisions of a conversation in `root` for audits.
+fn audited(run: &RunContext, root: &Path, inner: Arc<dyn Log>) -> Arc<dyn Log> {
+    let Some(config_dir) = &run.loaded.config_dir else { return inner };
+    Arc::new(Audited::new(inner, audit::open(config_dir), root))
 }

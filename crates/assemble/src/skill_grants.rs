@@ -10,7 +10,7 @@ use tools::skill_grants::Grants;
 use crate::assembly::Assembly;
 use crate::run_context::RunContext;
 
-pub fn grants(assembly: &Assembly, skills: &[Skill], policy: Arc<dyn Approvals>) -> Grants {
+pub(crate) fn grants(assembly: &Assembly, skills: &[Skill], policy: Arc<dyn Approvals>) -> Grants {
     let is_trusted = assembly.trust.trusted().is_some();
     // The trust in a project covers its skill directories only.
     let counts = |skill: &&Skill| match skill.source.as_str() {

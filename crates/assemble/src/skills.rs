@@ -24,7 +24,7 @@ pub fn find(assembly: &Assembly, root: &Path) -> Vec<Skill> {
 }
 
 /// Directories of skills outside of the project, which the model may read and run scripts of.
-pub fn directories(assembly: &Assembly) -> Vec<PathBuf> {
+pub(crate) fn directories(assembly: &Assembly) -> Vec<PathBuf> {
     let plugins = assembly.plugins().active().filter(|plugin| !plugin.manifest.skills.is_empty());
     let mut directories = own_skills(assembly);
     directories.extend(custom_skills(assembly));

@@ -2,18 +2,17 @@
 
 use std::path::Path;
 
-use audit::decisions::Audit;
 use trust::program::Program;
 use trust::store::Store;
 
-use crate::output;
+use crate::audit;
 
 static PROGRAM: Program = Program {
     without_hidden: |text| plugins::hidden::strip(text).text,
     unpinned_package: |entry| Some(mcp::config::unpinned_package(entry)?.describe()),
     diff: |before, after| tools::diff::between(before, after, 2, None),
     note: |config_dir, decision, hash, root| {
-        Audit::new(config_dir, output::warning).note(decision, hash, Some(root))
+        audit::open(config_dir).note(decision, hash, Some(root))
     },
 };
 

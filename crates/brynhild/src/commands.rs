@@ -35,7 +35,6 @@ pub(crate) mod stats;
 mod task_journal;
 mod tools;
 mod trust;
-
 use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -50,8 +49,7 @@ use contract::text::{closest, head, visible};
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
 
-use assemble::assembly::Assembly;
-use assemble::assembly::workers;
+use assemble::assembly::{Assembly, workers};
 use assemble::environment::{self, Terminal};
 use assemble::exit::{Exit, Outcome, Problem};
 use assemble::output;

@@ -1,4 +1,4 @@
-//! The `brynhild` program: reads the environment, ties the crates together, runs one command.
+//! The `brynhild` program: parses the command line and runs one command.
 
 mod commands;
 mod frontends;

@@ -1,5 +1,5 @@
 //! The front end of the program, as far as servers reach the user: messages, and questions at the
-//! terminal. The binary implements it.
+//! terminal. The crate `assemble` implements it.
 
 use async_trait::async_trait;
 

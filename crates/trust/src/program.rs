@@ -1,4 +1,4 @@
-//! The functions of other crates that trust needs. The binary passes them.
+//! The functions of other crates that trust needs. The crate `assemble` passes them.
 
 use std::path::Path;
 

@@ -48,7 +48,7 @@ pub(crate) fn behind(assembly: &Assembly, answering: &AnsweringModel) -> Arc<dyn
 
 fn find(assembly: &Assembly, chosen: &Choice, name: &str) -> Result<FallbackModel, String> {
     let unresolved = |why: &str| format!("Could not resolve fallback model '{name}'. {why}");
-    let alias = assembly.role.as_ref().and_then(|_| model_names::of_roles(assembly, name));
+    let alias = assembly.role.as_ref().and_then(|_| model_names::initrunner_alias(assembly, name));
     let candidates = provider_choice::candidates(assembly);
     let is_known = |word: &str| candidates.iter().any(|it| it.name == word);
     let (provider, model) = listed::parts(alias.as_deref().unwrap_or(name), is_known);

@@ -35,7 +35,7 @@ pub struct HostedPython {
 
 impl HostedPython {
     /// A host that serves the plugins of `assembly`.
-    pub fn new(assembly: &Assembly, host: Host) -> Result<Self, Problem> {
+    pub(crate) fn new(assembly: &Assembly, host: Host) -> Result<Self, Problem> {
         let settings = python::Settings {
             data: assembly.cache_dir()?.join(setup::user_files::PLUGIN_DATA),
             is_confined: !assembly.is_unconfined(),
@@ -61,7 +61,7 @@ pub struct Workers {
 impl Workers {
     /// Asks the active plugins of `assembly` what they offer. `missing` says what happens with those
     /// whose dependencies are not installed yet.
-    pub async fn ask(assembly: &Assembly, missing: Missing) -> Result<Self, Problem> {
+    pub(crate) async fn ask(assembly: &Assembly, missing: Missing) -> Result<Self, Problem> {
         let python = assembly.python()?.clone();
         let plugins = python.plugins(assembly.plugins().active());
         python.host.retain(ADAPTER, &plugins);
@@ -77,7 +77,7 @@ impl Workers {
     }
 
     /// The tools of all plugins, as far as they are not switched off.
-    pub fn tools(&self, assembly: &Assembly) -> Vec<Arc<dyn Tool>> {
+    pub(crate) fn tools(&self, assembly: &Assembly) -> Vec<Arc<dyn Tool>> {
         let disabled = &assembly.config().tools.disabled;
         let is_on = |tool: &Arc<dyn Tool>| !disabled.get(&tool.spec().name).is_some_and(|it| *it);
         let each = self.described.iter().filter_map(|one| {
@@ -88,18 +88,18 @@ impl Workers {
     }
 
     /// The providers of all plugins, each with its plugin's name.
-    pub fn providers(&self) -> impl Iterator<Item = (&str, &ProviderDescription)> {
+    pub(crate) fn providers(&self) -> impl Iterator<Item = (&str, &ProviderDescription)> {
         self.described.iter().flat_map(|one| {
             one.providers.iter().map(move |provider| (one.offer.plugin.as_str(), provider))
         })
     }
 
-    pub fn host(&self) -> &Host {
+    pub(crate) fn host(&self) -> &Host {
         &self.python.host
     }
 
     /// Opens a provider of a plugin. Nothing runs before it is asked.
-    pub fn open(
+    pub(crate) fn open(
         &self,
         assembly: &Assembly,
         plugin: &str,
@@ -181,7 +181,7 @@ fn learn_names(assembly: &Assembly, offers: &[Offer]) {
 }
 
 /// The host of all plugins; none of their workers runs yet.
-pub fn host(assembly: &Assembly) -> Result<HostedPython, Problem> {
+pub(crate) fn host(assembly: &Assembly) -> Result<HostedPython, Problem> {
     HostedPython::new(assembly, Host::new(settings(assembly)?))
 }
 
@@ -191,7 +191,7 @@ pub fn quiet_host(assembly: &Assembly) -> Result<HostedPython, Problem> {
     HostedPython::new(assembly, Host::new(settings))
 }
 
-pub fn state(run: &RunContext) -> Result<PathBuf, Problem> {
+pub(crate) fn state(run: &RunContext) -> Result<PathBuf, Problem> {
     Ok(run.cache_dir()?.join("cache/python-host"))
 }
 

@@ -36,11 +36,11 @@ static CALLS: AtomicU64 = AtomicU64::new(1);
 pub(crate) type Present = Arc<dyn Fn() -> Option<Arc<Servers>> + Send + Sync>;
 
 pub(crate) struct HookAgentInputs<'a> {
-    pub answering: Option<&'a Arc<AnsweringModel>>,
-    pub tools: Vec<Arc<dyn Tool>>,
-    pub servers: Present,
-    pub policy: Arc<dyn Approvals>,
-    pub hooks: &'a [Arc<dyn Hook>],
+    pub(crate) answering: Option<&'a Arc<AnsweringModel>>,
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    pub(crate) servers: Present,
+    pub(crate) policy: Arc<dyn Approvals>,
+    pub(crate) hooks: &'a [Arc<dyn Hook>],
 }
 
 pub(crate) struct HookAgents {

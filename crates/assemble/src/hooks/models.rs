@@ -1,5 +1,4 @@
 //! Models for prompt hooks: the conversation's own, or another one of its provider.
-
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,9 +6,9 @@ use async_trait::async_trait;
 use contract::provider::{Delivery, Provider, ReasoningFormat};
 use plugins::hooks::{Ask, REPLY_TOKENS};
 use providers::single::{self, Question};
+use subagents::FAMILIAR;
 
 use crate::answering_model::AnsweringModel;
-use subagents::FAMILIAR;
 
 pub struct Models {
     provider: Arc<dyn Provider>,
@@ -26,13 +25,13 @@ impl Models {
         }
     }
 
-    pub fn learn(&self, spelled: impl Iterator<Item = (String, String)>) {
+    pub(crate) fn learn(&self, spelled: impl Iterator<Item = (String, String)>) {
         self.spelled.lock().unwrap_or_else(PoisonError::into_inner).extend(spelled);
     }
 
     /// The provider's name for a model; the conversation's model if none, or another vendor's, is
     /// named.
-    pub fn model(&self, named: Option<&str>) -> String {
+    pub(crate) fn model(&self, named: Option<&str>) -> String {
         let Some(named) = named else { return self.usual.clone() };
         let spelled = self.spelled.lock().unwrap_or_else(PoisonError::into_inner);
         let unknown = || if FAMILIAR.contains(&named) { &self.usual } else { named };

@@ -19,7 +19,7 @@ pub(super) fn choose(assembly: &mut Assembly, role: &Role) {
     let mut settings = role.model.clone();
     if settings.provider.is_none()
         && let Some(full) =
-            settings.name.as_deref().and_then(|name| model_names::of_roles(assembly, name))
+            settings.name.as_deref().and_then(|name| model_names::initrunner_alias(assembly, name))
     {
         let ModelSettings { provider, name, .. } = ModelSettings::from_text(&full);
         (settings.provider, settings.name) = (provider, name);

@@ -1,6 +1,5 @@
 //! `--agent NAME`: a run that is an agent's from its first word. The agent is a role, or one that a
 //! file of instructions describes.
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,6 +9,7 @@ use agent::registry::IsHidden;
 use contract::tool::Tool;
 use files::private;
 use plugins::claude::{self, AgentFile};
+use subagents::FAMILIAR;
 
 use super::{choose, named};
 use crate::agent_list::{AgentList, Kind};
@@ -20,7 +20,6 @@ use crate::knowledge::Knowledge;
 use crate::output;
 use crate::run_context::RunContext;
 use crate::subagents::{Persona, Workplace};
-use subagents::FAMILIAR;
 
 /// Makes an agent answer in this run: a role, a file, or one of the known agents.
 pub fn choose_agent(assembly: &mut Assembly, name: &str) -> Result<(), Problem> {

@@ -1,4 +1,4 @@
-//! The role that a client of a server named for a session, as a record in the log of the session.
+//! Chooses the role that a client of a server names, and restores the one that a session's log names.
 
 use std::collections::BTreeMap;
 

@@ -39,17 +39,17 @@ pub(crate) struct Workplace {
     /// The maximum nesting depth below the session's conversation.
     pub(crate) max_depth: u32,
     /// The time limit of an agent; none if only its own limits apply.
-    pub time: Option<Duration>,
+    pub(crate) time: Option<Duration>,
     /// The memory of roles that work here; none if each has its own.
     pub(crate) shared_memory: Option<SharedMemory>,
-    pub global: Global,
-    pub environment: Environment,
-    pub root: PathBuf,
+    pub(crate) global: Global,
+    pub(crate) environment: Environment,
+    pub(crate) root: PathBuf,
     answering: Option<Arc<AnsweringModel>>,
     knowledge: Arc<Knowledge>,
     models: BTreeMap<String, Arc<Model>>,
-    pub host: Option<Host>,
-    pub services: Arc<SharedServices>,
+    pub(crate) host: Option<Host>,
+    pub(crate) services: Arc<SharedServices>,
     told: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
 
@@ -59,10 +59,10 @@ struct Model {
 }
 
 pub(crate) struct Persona {
-    pub tools: Vec<Arc<dyn Tool>>,
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
     pub(crate) guard: Option<Arc<dyn Hook>>,
-    pub is_hidden: Option<IsHidden>,
-    pub system: String,
+    pub(crate) is_hidden: Option<IsHidden>,
+    pub(crate) system: String,
     /// Warnings about tools, skills and models that the file names and that do not exist.
     pub(crate) remarks: Vec<String>,
     /// Warnings about names in `disallowedTools` that match no tool.

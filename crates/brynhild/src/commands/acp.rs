@@ -1,5 +1,4 @@
 //! `acp`: an editor holds conversations over the Agent Client Protocol.
-
 use std::cell::OnceCell;
 use std::fs::File;
 use std::io;
@@ -12,6 +11,10 @@ use ::acp::wire::{Choice, Code, Command, Hint};
 use ::mcp::config::{Scope, Source};
 use ::tui::host::Item;
 use args::Global;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::run_context::RunContext;
+use assemble::signals::Signals;
+use assemble::{output, provider_choice};
 use async_trait::async_trait;
 use contract::event::{Event, Input};
 use contract::id::SessionId;
@@ -22,11 +25,6 @@ use tokio::sync::mpsc;
 
 use super::live::{self, Live, Talk};
 use crate::frontends::tui::Requests;
-use assemble::exit::{Exit, Outcome, Problem};
-use assemble::output;
-use assemble::provider_choice;
-use assemble::run_context::RunContext;
-use assemble::signals::Signals;
 
 pub(super) async fn run(global: Global) -> Outcome {
     let mut signals = Signals::new()?;

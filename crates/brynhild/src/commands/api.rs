@@ -1,16 +1,15 @@
 //! `api`: which providers there are, which one would answer and why, and whether it does.
-
 use std::time::Instant;
 
 use args::ApiCommand;
-use providers::catalog::Wire;
-use serde_json::{Value, json};
-
-use super::text;
 use assemble::assembly::Assembly;
 use assemble::exit::{Exit, Outcome};
 use assemble::output;
 use assemble::provider_choice::{self, Candidate, Choice, Key};
+use providers::catalog::Wire;
+use serde_json::{Value, json};
+
+use super::text;
 
 pub(crate) async fn run(assembly: &Assembly, command: &ApiCommand) -> Outcome {
     match command {

@@ -1,8 +1,13 @@
 //! `pending` and `approve`: the calls of a role that wait for approval after its run has ended.
-
 use std::path::PathBuf;
 
 use args::{ApproveArgs, Global};
+use assemble::assembly::Assembly;
+use assemble::chosen_role::ChosenRole;
+use assemble::exit::{Outcome, Problem};
+use assemble::output;
+use assemble::role::{OpenRole, stores};
+use assemble::run_context::RunContext;
 pub(super) use audit::pending_calls::Decided;
 use audit::runs::{AuditStore, PendingCall, RunFilter};
 use contract::id::{CallId, SessionId};
@@ -10,12 +15,6 @@ use line_ui::tee::Approvals;
 use serde_json::Value;
 
 use super::{autonomous, role};
-use assemble::assembly::Assembly;
-use assemble::chosen_role::ChosenRole;
-use assemble::exit::{Outcome, Problem};
-use assemble::output;
-use assemble::role::{OpenRole, stores};
-use assemble::run_context::RunContext;
 
 /// Pauses a run at calls that the role wants approved.
 pub(super) fn of_role(role: &OpenRole, decided: Decided) -> Approvals {

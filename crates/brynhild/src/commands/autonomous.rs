@@ -1,8 +1,11 @@
 //! `run -a`: lets a role work on a task by itself.
-
 use std::mem::take;
 
 use args::RunArgs;
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::output;
+use assemble::role::{self, stores};
 use audit::runs::PendingCall;
 use initrunner::autonomy::{self, AutonomousRun, DryConversation, Status};
 use initrunner::host::RoleConversation as _;
@@ -11,10 +14,6 @@ use serde_json::json;
 
 use super::approvals::{self, Decided};
 use super::role_runner::Runner;
-use assemble::assembly::Assembly;
-use assemble::exit::{Exit, Outcome, Problem};
-use assemble::output;
-use assemble::role::{self, stores};
 
 pub(super) async fn run(assembly: &Assembly, args: &RunArgs, prompt: &str) -> Outcome {
     let chosen = assembly.role.as_ref().ok_or_else(|| Problem::failed("there is no role"))?;

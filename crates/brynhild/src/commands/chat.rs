@@ -1,5 +1,4 @@
 //! `chat`: answers one prompt.
-
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -7,6 +6,17 @@ use std::time::Duration;
 
 use agent::conversation::Conversation;
 use args::{ChatArgs, InputFormat, OutputFormat};
+use assemble::answer_schema::AnswerSchema;
+use assemble::answering_model::AnsweringModel;
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::output::style::Palette;
+use assemble::prompt_source::{self, PromptSource};
+use assemble::role::OpenRole;
+use assemble::run_context::RunContext;
+use assemble::session_choice::{self, ChosenSession, SessionStorage};
+use assemble::setup::{self, BackgroundServices, Reload, Setup};
+use assemble::{named_file, output};
 use contract::event::Input;
 use contract::id::{SessionId, Timestamp};
 use contract::policy::Mode;
@@ -27,18 +37,6 @@ use sessions::snapshots::SessionSnapshots;
 use crate::frontends::slash::{self, Expansion, Once};
 use crate::frontends::tui::{Requests, TurnState};
 use crate::frontends::{self, View, program};
-use assemble::answer_schema::AnswerSchema;
-use assemble::answering_model::AnsweringModel;
-use assemble::assembly::Assembly;
-use assemble::exit::{Exit, Outcome, Problem};
-use assemble::named_file;
-use assemble::output;
-use assemble::output::style::Palette;
-use assemble::prompt_source::{self, PromptSource};
-use assemble::role::OpenRole;
-use assemble::run_context::RunContext;
-use assemble::session_choice::{self, ChosenSession, SessionStorage};
-use assemble::setup::{self, BackgroundServices, Reload, Setup};
 
 /// Time without standard input after which a hint says that it is awaited.
 const SILENCE: Duration = Duration::from_secs(2);

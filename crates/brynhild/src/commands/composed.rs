@@ -1,9 +1,12 @@
 //! `run` and `validate` for documents of several agents. A single role is passed on.
-
 use std::path::Path;
 use std::time::Instant;
 
 use args::RunArgs;
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::signals::Signals;
+use assemble::{output, role};
 use audit::tasks::FlowResults;
 use initrunner::compose::{Composed, ComposedReading, Document, Kind};
 use initrunner::member_run::{MemberRun, RunHost};
@@ -14,11 +17,6 @@ use super::role::{self as single_role, print_findings};
 use super::role_runner::Runner;
 use super::role_server::Served;
 use super::task_journal;
-use assemble::assembly::Assembly;
-use assemble::exit::{Exit, Outcome, Problem};
-use assemble::output;
-use assemble::role;
-use assemble::signals::Signals;
 
 /// Chooses the role that a run plays: a single one, or the named agent of a group. Of a team, a flow
 /// or a whole group none is chosen.

@@ -1,21 +1,20 @@
 //! `skill`, `command`, `rules`, `profile` and `agents`: lists, shows and checks what the user, the
 //! project and plugins contribute.
-
 use std::path::{Path, PathBuf};
 
 use args::{CommandCommand, ProfileCommand, RulesCommand, SkillCommand};
-use contract::skill::Skill;
-use serde_json::{Value, json};
-
-use super::plugin::in_plugins;
-use super::{print_problems, shortened, text};
-use crate::frontends::slash::{self, Offer};
 use assemble::agent_list::{self, Agent, AgentList, Kind};
 use assemble::assembly::Assembly;
 use assemble::exit::{Exit, Outcome, Problem};
 use assemble::mcp;
 use assemble::output::{self, table};
 use assemble::run_context::RunContext;
+use contract::skill::Skill;
+use serde_json::{Value, json};
+
+use super::plugin::in_plugins;
+use super::{print_problems, shortened, text};
+use crate::frontends::slash::{self, Offer};
 
 pub(crate) fn skill(assembly: &Assembly, command: &SkillCommand) -> Outcome {
     match command {

@@ -1,10 +1,13 @@
 //! `demo`: a whole task with the built-in model, through the real loop, tools, policy and sandbox.
-
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use args::{ChatArgs, Global};
+use assemble::assembly::Assembly;
+use assemble::exit::{Outcome, Problem};
+use assemble::output;
+use assemble::run_context::RunContext;
 use contract::event::Input;
 use plugin_kit::workspace::fresh_directory;
 use providers::script::BUNDLED;
@@ -12,10 +15,6 @@ use serde_json::Value;
 
 use super::chat::{self, OpenConversation};
 use super::interactive;
-use assemble::assembly::Assembly;
-use assemble::exit::{Outcome, Problem};
-use assemble::output;
-use assemble::run_context::RunContext;
 
 /// Plays the bundled scenario on a fresh copy of its project.
 pub(crate) async fn run(assembly: &Assembly) -> Outcome {

@@ -1,8 +1,10 @@
 //! `test`: runs the cases of a suite with a role, and checks what the role did.
-
 use std::path::PathBuf;
 
 use args::TestArgs;
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::{output, role};
 use contract::id::Timestamp;
 use files::private::{self, Durability};
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -10,10 +12,6 @@ use initrunner::evals::{self, Assertion, Case, CaseResult, Suite};
 use initrunner::host::{RoleRun, RoleRunner as _};
 
 use super::role_runner::Runner;
-use assemble::assembly::Assembly;
-use assemble::exit::{Exit, Outcome, Problem};
-use assemble::output;
-use assemble::role;
 
 /// The role and the suite that the arguments name. A suite may name its role, or lie beside it.
 pub(super) fn files(args: &TestArgs) -> Result<(PathBuf, PathBuf), Problem> {

@@ -1,6 +1,8 @@
 //! `plugin grant` and `mcp grant`: write grants into the user's configuration, after a yes.
-
 use args::{GrantArgs, McpScope};
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::{mcp, output};
 use contract::text::closest;
 use files::private;
 use plugin_kit::grants::{Change, Receiver};
@@ -8,10 +10,6 @@ use serde_json::{Value, json};
 
 use super::plugin::host::KitHost;
 use crate::frontends::plugin_switch::not_found;
-use assemble::assembly::Assembly;
-use assemble::exit::{Exit, Outcome, Problem};
-use assemble::mcp;
-use assemble::output;
 
 pub(super) fn plugin(assembly: &Assembly, args: &GrantArgs) -> Outcome {
     let name = &args.name;

@@ -1,9 +1,14 @@
 //! `hooks`: lists hooks, tries them, and checks their files.
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use args::HooksCommand;
+use assemble::answering_model::AnsweringModel;
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::hooks::{self, HookInputs};
+use assemble::run_context::RunContext;
+use assemble::{output, plugin_env};
 use contract::text::head;
 use plugins::claude::ListedHandler;
 use plugins::dialects;
@@ -12,13 +17,6 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{print_problems, text};
-use assemble::answering_model::AnsweringModel;
-use assemble::assembly::Assembly;
-use assemble::exit::{Exit, Outcome, Problem};
-use assemble::hooks::{self, HookInputs};
-use assemble::output;
-use assemble::plugin_env;
-use assemble::run_context::RunContext;
 
 pub(crate) async fn run(assembly: &Assembly, command: &HooksCommand) -> Outcome {
     match command {

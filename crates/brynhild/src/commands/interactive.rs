@@ -1,6 +1,5 @@
 //! Without a command, on a terminal: a conversation on the whole screen. Input is accepted at once;
 //! plugins, servers and the session are opened in the background.
-
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,6 +7,13 @@ use std::time::Instant;
 use ::trust::review::{Review, TITLE};
 use ::trust::store::Decision;
 use args::{ChatArgs, Global, OutputFormat};
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::output::{self, status_line};
+use assemble::run_context::RunContext;
+use assemble::session_choice::{self, SessionStorage};
+use assemble::setup::Reload;
+use assemble::{role, themes};
 use contract::event::{Event, Level};
 use contract::id::SessionId;
 use contract::policy::Mode;
@@ -27,14 +33,6 @@ use super::{repl, serve, trust};
 use crate::frontends::tui::{
     ConversationHost, Inquiries, RequestOrder, StartupHost, TurnState, interface_store,
 };
-use assemble::assembly::Assembly;
-use assemble::exit::{Exit, Outcome, Problem};
-use assemble::output::{self, status_line};
-use assemble::role;
-use assemble::run_context::RunContext;
-use assemble::session_choice::{self, SessionStorage};
-use assemble::setup::Reload;
-use assemble::themes;
 
 /// Returns true if the whole screen is wanted and can be used.
 pub(crate) fn is_wanted(run: &RunContext) -> bool {

@@ -1,6 +1,5 @@
 //! Conversations that editors, browsers and programs hold: opened by a directory, with the slash
 //! commands of the terminal.
-
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,6 +7,11 @@ use ::acp::host::Expansion;
 use ::tui::host::{Answer, Item, Leave};
 use agent::conversation::Conversation;
 use args::{ChatArgs, Global};
+use assemble::assembly::Assembly;
+use assemble::exit::Problem;
+use assemble::run_context::RunContext;
+use assemble::session_choice::SessionStorage;
+use assemble::{answering_model, model_cache, output, provider_choice, role};
 use contract::event::{Event, Input};
 use contract::id::{SessionId, Timestamp};
 use contract::policy::Mode;
@@ -15,12 +19,6 @@ use line_ui::tee::BackgroundLog;
 
 use super::{chat, interactive, trust};
 use crate::frontends::tui::{self, Requests};
-use assemble::assembly::Assembly;
-use assemble::exit::Problem;
-use assemble::output;
-use assemble::run_context::RunContext;
-use assemble::session_choice::SessionStorage;
-use assemble::{answering_model, model_cache, provider_choice, role};
 
 /// Commands that only a terminal can carry out.
 const OF_TERMINALS: [&str; 9] =

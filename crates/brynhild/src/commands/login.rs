@@ -1,5 +1,10 @@
 //! `login`, `logout` and the first start: choose a provider, store its key, choose a model.
-
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::prompt_source::read_stdin;
+use assemble::provider_choice::{self, Candidate, Choice, Key};
+use assemble::run_context::RunContext;
+use assemble::{model_list, output};
 use contract::secret::Secret;
 use plugin_kit::config_edit;
 use serde_json::{Value, json};
@@ -8,13 +13,6 @@ use setup::screen::Screen;
 use setup::wizard::{self, Answer, Offer, OfferState};
 
 use super::asynchronously;
-use assemble::assembly::Assembly;
-use assemble::exit::{Exit, Outcome, Problem};
-use assemble::model_list;
-use assemble::output;
-use assemble::prompt_source::read_stdin;
-use assemble::provider_choice::{self, Candidate, Choice, Key};
-use assemble::run_context::RunContext;
 
 pub(super) enum Start {
     Ready(Box<RunContext>),

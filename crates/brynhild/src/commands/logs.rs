@@ -1,18 +1,17 @@
 //! `logs`: lists, prints and exports conversation logs.
-
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use args::{Direction, Indexes, LogsCommand, ThinkingStyle};
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::output;
+use assemble::run_context::RunContext;
 use serde_json::{Map, Value, json};
 use sessions::conversation_log::{self, Kind};
 
 use super::session::thinking;
 use super::text;
 use crate::frontends::export;
-use assemble::exit::{Exit, Outcome, Problem};
-use assemble::output;
-use assemble::run_context::RunContext;
 
 pub(crate) fn run(run: &RunContext, command: &LogsCommand) -> Outcome {
     match command {

@@ -2,7 +2,6 @@
 
 mod login;
 mod serving;
-
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -14,6 +13,12 @@ use ::mcp::config::{
 };
 use ::mcp::{ApprovedChanges, CatalogState, ServerStatus, serve, tool_name};
 use args::{McpAddArgs, McpCommand, McpScope};
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::mcp::{self, problem};
+use assemble::run_context::RunContext;
+use assemble::signals::Signals;
+use assemble::{audit, output};
 use contract::secret::Secret;
 use contract::text::visible;
 use formats::yaml;
@@ -22,13 +27,6 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::grant;
-use assemble::assembly::Assembly;
-use assemble::audit;
-use assemble::exit::{Exit, Outcome, Problem};
-use assemble::mcp::{self, problem};
-use assemble::output;
-use assemble::run_context::RunContext;
-use assemble::signals::Signals;
 use serving::ServingHost;
 
 pub(crate) async fn run(assembly: &Assembly, command: &McpCommand) -> Outcome {

@@ -1,17 +1,15 @@
 //! `memory`: lists, clears, exports, imports and consolidates the memory of a role.
-
 use std::io::Write;
 use std::path::Path;
 
 use args::{ClearedPart, MemoryCommand, MemoryKind};
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::{named_file, role};
 use initrunner::memory::{Kind, Memory, MemoryFilter, MemoryStore};
 use serde_json::{Value, json};
 
 use super::confirmed;
-use assemble::assembly::Assembly;
-use assemble::exit::{Exit, Outcome, Problem};
-use assemble::named_file;
-use assemble::role;
 
 const SHOWN_CHARS: usize = 100;
 

@@ -1,6 +1,5 @@
 //! `permissions`, `policy` and `audit`: lists and revokes remembered permissions, explains how a
 //! call would be judged without running it, and shows the record of decisions.
-
 use std::io::Write as _;
 
 use ::audit::decisions::Entry;
@@ -10,22 +9,20 @@ use ::tui::masks::unmasked;
 use approvals::listing;
 use approvals::remembered::{Remembered, take};
 use args::{AuditCommand, AuditExportArgs, PermissionsCommand, PolicyCommand};
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::output::{self, question, table};
+use assemble::permissions::remembered;
+use assemble::role::stores;
+use assemble::run_context::RunContext;
+use assemble::setup::{self, ToolListing};
+use assemble::{audit, named_file, permissions};
 use contract::policy::{Decision, Reason, Ruling};
 use contract::sandbox::Access;
 use contract::tool::Plan;
 use serde_json::{Value, json};
 
 use super::json_input;
-use assemble::assembly::Assembly;
-use assemble::audit;
-use assemble::exit::{Exit, Outcome, Problem};
-use assemble::named_file;
-use assemble::output::{self, question, table};
-use assemble::permissions;
-use assemble::permissions::remembered;
-use assemble::role::stores;
-use assemble::run_context::RunContext;
-use assemble::setup::{self, ToolListing};
 
 const NONE_REMEMBERED: &str = "No permission is remembered.";
 

@@ -8,10 +8,13 @@ mod new;
 mod parts;
 mod servers;
 mod testing;
-
 use std::path::{Path, PathBuf};
 
 use args::{Global, MarketplaceCommand, PluginCommand};
+use assemble::assembly::{Assembly, workers};
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::run_context::RunContext;
+use assemble::{mcp, output, plugin_env, tool_size};
 use host::KitHost;
 use plugin_kit::host::Host as _;
 use plugin_kit::install;
@@ -25,14 +28,6 @@ use tools::tool_search;
 
 use super::{grant, print_problems, role, shortened, text};
 use crate::frontends::plugin_switch::{Switch, not_found, switch};
-use assemble::assembly::Assembly;
-use assemble::assembly::workers;
-use assemble::exit::{Exit, Outcome, Problem};
-use assemble::mcp;
-use assemble::output;
-use assemble::plugin_env;
-use assemble::run_context::RunContext;
-use assemble::tool_size;
 
 pub(crate) async fn run(assembly: &Assembly, command: &PluginCommand) -> Outcome {
     match command {

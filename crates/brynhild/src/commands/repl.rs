@@ -1,12 +1,19 @@
 //! Without a command: a conversation, line by line.
 
 mod session;
-
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
 use args::{ChatArgs, OutputFormat};
+use assemble::answering_model::{self, AnsweringModel};
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::run_context::RunContext;
+use assemble::session_choice::{self, ChosenSession, SessionStorage};
+use assemble::setup::Setup;
+use assemble::signals::Signals;
+use assemble::{effort, output, role};
 use contract::event::Input;
 use contract::text::visible;
 use initrunner::role::{Interval, SessionBudget};
@@ -22,15 +29,6 @@ use tui::user_command;
 use super::chat::{self, OpenConversation};
 use crate::frontends::slash::{self, Control, Expansion, RewindFiles};
 use crate::frontends::{self, View};
-use assemble::answering_model::{self, AnsweringModel};
-use assemble::assembly::Assembly;
-use assemble::exit::{Exit, Outcome, Problem};
-use assemble::output;
-use assemble::run_context::RunContext;
-use assemble::session_choice::{self, ChosenSession, SessionStorage};
-use assemble::setup::Setup;
-use assemble::signals::Signals;
-use assemble::{effort, role};
 
 /// Converses until the input ends, with `words` as the first prompt.
 pub(crate) async fn run_after(assembly: Assembly, words: Option<String>) -> Outcome {

@@ -1,11 +1,15 @@
 //! `run`, `validate` and `ingest`: plays a role, checks one, and reads its documents.
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use args::{ChatArgs, Global, RunArgs};
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::role::{self, OpenRole, answer};
+use assemble::run_context::RunContext;
+use assemble::{output, prompt_source};
 use contract::event::Input;
 use initrunner::documents::Refresh;
 use initrunner::evals::SIMULATED;
@@ -18,12 +22,6 @@ use serde_json::{Value, json};
 use super::approvals;
 use super::chat::OpenConversation;
 use crate::frontends::{self, View};
-use assemble::assembly::Assembly;
-use assemble::exit::{Exit, Outcome, Problem};
-use assemble::output;
-use assemble::prompt_source;
-use assemble::role::{self, OpenRole, answer};
-use assemble::run_context::RunContext;
 
 /// The role and the prompt among the arguments, in either order if `-p` is between them.
 pub(crate) fn words(args: &RunArgs, global: &Global) -> (PathBuf, Vec<String>) {

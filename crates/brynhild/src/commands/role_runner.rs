@@ -1,5 +1,4 @@
 //! Runs roles for test suites, autonomous runs, and roles of several agents.
-
 use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
@@ -7,6 +6,15 @@ use std::time::{Duration, Instant};
 
 use agent::conversation::Conversation;
 use args::ChatArgs;
+use assemble::answering_model::AnsweringModel;
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Problem};
+use assemble::hooks::models::Models;
+use assemble::output;
+use assemble::role::{self, OpenRole};
+use assemble::session_choice::SessionStorage;
+use assemble::setup::BackgroundServices;
+use assemble::signals::Signals;
 use async_trait::async_trait;
 use contract::event::Input;
 use contract::id::{CallId, SessionId};
@@ -26,15 +34,6 @@ use super::chat::OpenConversation;
 use super::earlier_messages;
 use super::role::RoleResult;
 use crate::frontends::{self, View};
-use assemble::answering_model::AnsweringModel;
-use assemble::assembly::Assembly;
-use assemble::exit::{Exit, Problem};
-use assemble::hooks::models::Models;
-use assemble::output;
-use assemble::role::{self, OpenRole};
-use assemble::session_choice::SessionStorage;
-use assemble::setup::BackgroundServices;
-use assemble::signals::Signals;
 
 pub(super) struct Runner<'a> {
     assembly: &'a Assembly,

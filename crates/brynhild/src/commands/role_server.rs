@@ -1,5 +1,4 @@
 //! `run --serve`: agents over HTTP, as models.
-
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -10,6 +9,12 @@ use ::server::host::Failure;
 use ::server::role_host::{Agent, Listener, RoleHost, RunEnd, RunFailure, Tell, Work};
 use ::server::{RoleServerOptions, RoleServerSettings, serve_roles};
 use args::{ChatArgs, RunArgs};
+use assemble::answering_model::answering;
+use assemble::assembly::Assembly;
+use assemble::chosen_role::ChosenRole;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::output;
+use assemble::role::stores;
 use async_trait::async_trait;
 use contract::event::{Event, EventKind, Input, Outcome as End, Piece};
 use contract::secret::Secret;
@@ -22,12 +27,6 @@ use super::role::RoleResult;
 use super::role_runner::OpenRun;
 use super::{approvals, composed, serve};
 use crate::frontends::View;
-use assemble::answering_model::answering;
-use assemble::assembly::Assembly;
-use assemble::chosen_role::ChosenRole;
-use assemble::exit::{Exit, Outcome, Problem};
-use assemble::output;
-use assemble::role::stores;
 
 /// A role with its name and the assembly that plays it.
 pub(super) type Served = (String, Assembly, ChosenRole);

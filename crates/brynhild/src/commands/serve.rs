@@ -1,5 +1,4 @@
 //! `serve`: browsers and programs hold conversations over HTTP.
-
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,6 +15,11 @@ use ::server::share::{Shared, Sharing};
 use ::server::{Address, Options, Token};
 use ::tui::host::Item;
 use args::{Global, ServeArgs};
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::run_context::RunContext;
+use assemble::signals::Signals;
+use assemble::undo::{self, Detail};
+use assemble::{answering_model, audit, model_cache, output, role, session_choice};
 use async_trait::async_trait;
 use contract::event::{Direction, Event, EventKind, Input};
 use contract::id::{Seq, SessionId};
@@ -30,12 +34,6 @@ use tokio::sync::{Notify, mpsc};
 use super::earlier_messages;
 use super::live::{self, Live, Talk};
 use crate::frontends::tui::Requests;
-use assemble::exit::{Exit, Outcome, Problem};
-use assemble::output;
-use assemble::run_context::RunContext;
-use assemble::signals::Signals;
-use assemble::undo::{self, Detail};
-use assemble::{answering_model, audit, model_cache, role, session_choice};
 
 /// Files that are looked through for the completion of a name.
 const FILES: usize = 100_000;

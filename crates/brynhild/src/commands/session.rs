@@ -1,10 +1,14 @@
 //! `session`: lists, shows, renames, deletes, exports and searches sessions, and undoes the
 //! changes that they made to files.
-
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use args::{ExportFormat, SessionCommand, ThinkingStyle};
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::output;
+use assemble::run_context::RunContext;
+use assemble::undo::{self, Detail};
 use contract::event::{Direction, EventKind};
 use contract::id::SessionId;
 use contract::text::visible;
@@ -18,11 +22,6 @@ use sessions::summary::Summary;
 
 use super::confirmed;
 use crate::frontends::export::write_with;
-use assemble::assembly::Assembly;
-use assemble::exit::{Exit, Outcome, Problem};
-use assemble::output;
-use assemble::run_context::RunContext;
-use assemble::undo::{self, Detail};
 
 pub(crate) fn run(assembly: &Assembly, command: &SessionCommand) -> Outcome {
     let store = assembly.store()?;

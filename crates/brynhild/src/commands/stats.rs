@@ -1,5 +1,4 @@
 //! `stats`: what sessions took, in tokens, money and calls.
-
 use std::collections::BTreeMap;
 
 use args::{StatsArgs, StatsOrder};
@@ -14,9 +13,8 @@ use tools::tool_search;
 
 use assemble::assembly::Assembly;
 use assemble::exit::{Outcome, Problem};
-use assemble::output;
-use assemble::pricing;
 use assemble::setup::{self, ToolListing};
+use assemble::{output, pricing};
 
 pub(crate) async fn run(assembly: &Assembly, args: &StatsArgs) -> Outcome {
     let store = assembly.store()?;

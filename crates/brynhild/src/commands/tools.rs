@@ -1,10 +1,14 @@
 //! `tools`: lists tools, prints their schemas, runs one, counts calls.
-
 use std::path::Path;
 use std::sync::Arc;
 
 use agent::conversation::{Beginning, Share};
 use args::{OutputFormat, ToolsCommand};
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::output;
+use assemble::run_context::RunContext;
+use assemble::setup::{self, Opening, Setup, ToolListing};
 use contract::event::Input;
 use contract::id::{CallId, SessionId};
 use contract::message::ToolCall;
@@ -18,11 +22,6 @@ use sessions::unsaved::Unsaved;
 
 use super::{json_input, shortened};
 use crate::frontends::{self, View};
-use assemble::assembly::Assembly;
-use assemble::exit::{Exit, Outcome, Problem};
-use assemble::output;
-use assemble::run_context::RunContext;
-use assemble::setup::{self, Opening, Setup, ToolListing};
 
 pub(crate) async fn run(assembly: &Assembly, command: &ToolsCommand) -> Outcome {
     match command {

@@ -1,5 +1,4 @@
 //! Writes conversations to files and to standard output.
-
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -10,9 +9,8 @@ use sessions::error::Error;
 use sessions::export::{Export, ExportError, Thinking};
 
 use assemble::exit::Problem;
-use assemble::named_file;
-use assemble::output;
 use assemble::run_context::RunContext;
+use assemble::{named_file, output};
 
 /// Exports the current conversation as Markdown: from its log, or from `unsaved` if it has none.
 pub(crate) fn export_conversation(

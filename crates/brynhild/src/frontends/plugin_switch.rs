@@ -1,5 +1,4 @@
 //! Turns plugins on and off, for `plugin enable` and the plugin picker.
-
 use contract::text::{closest, visible};
 use files::private;
 use plugins::dialects::Named;
@@ -9,9 +8,8 @@ use plugins::state::{self, State};
 use serde_json::json;
 
 use assemble::assembly::Assembly;
-use assemble::audit;
 use assemble::exit::{Exit, Outcome, Problem};
-use assemble::output;
+use assemble::{audit, output};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Switch {

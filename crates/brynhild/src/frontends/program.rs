@@ -1,17 +1,16 @@
 //! A conversation with a program: it sends inputs as lines of JSON, and reads the events.
-
 use std::cell::RefCell;
 use std::io;
 use std::sync::Arc;
 
+use assemble::exit::{Exit, Problem};
+use assemble::signals::Signals;
 use contract::event::Event;
 use contract::id::SessionId;
 use line_ui::turn::Conversation;
 use line_ui::verdict::Verdict;
 
 use crate::frontends::View;
-use assemble::exit::{Exit, Problem};
-use assemble::signals::Signals;
 
 /// Passes inputs on and shows events until the inputs end and the work is done. `prompt` returns the
 /// text that a prompt stands for.

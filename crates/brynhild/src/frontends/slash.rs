@@ -5,7 +5,6 @@ pub(crate) mod filled;
 mod local;
 mod reports;
 mod shown;
-
 use std::path::Path;
 
 use ::mcp::PromptCommand;
@@ -26,14 +25,12 @@ use python_host::Missing;
 use serde_json::json;
 
 use assemble::answering_model::AnsweringModel;
-use assemble::assembly::Assembly;
-use assemble::assembly::workers;
+use assemble::assembly::{Assembly, workers};
 use assemble::exit::Problem;
-use assemble::output;
 use assemble::permissions::remembered;
 use assemble::run_context::RunContext;
 use assemble::setup::{self, ToolListing};
-use assemble::{effort, mcp};
+use assemble::{effort, mcp, output};
 
 pub(crate) use ::tui::slash::{BUILTIN, Control, RewindFiles, Slash, builtin, parse, sentence};
 

@@ -4,7 +4,6 @@
 mod clipboard;
 mod editor;
 mod lists;
-
 use std::cell::RefCell;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,6 +35,7 @@ use tools::git_branch;
 use crate::frontends::export::export_conversation;
 use crate::frontends::plugin_switch::{Switch, switch};
 use crate::frontends::slash::{self, Control, Expansion, RewindFiles};
+
 use assemble::answering_model::{self, AnsweringModel};
 use assemble::assembly::Assembly;
 use assemble::exit::Problem;
@@ -45,7 +45,6 @@ use assemble::session_choice::SessionStorage;
 use assemble::setup::{BackgroundServices, Reload};
 use assemble::undo::{self, Detail};
 use assemble::{effort, mcp, rewind, themes};
-
 pub(crate) use lists::commands;
 
 /// Commands with words that change a session, which its server carries out.

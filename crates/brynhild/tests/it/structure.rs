@@ -16,7 +16,7 @@ const BUDGETS: &[(&str, usize)] = &[
     ("approvals/src", 900),
     ("args/src", 1_850),
     ("assemble/src", 9_600),
-    ("brynhild/src", 14_000),
+    ("brynhild/src", 11_000),
     ("config/src", 3_500),
     ("documents/src", 2_000),
     ("files/src", 1_300),
@@ -41,8 +41,7 @@ const BUDGETS: &[(&str, usize)] = &[
     ("trust/src", 1_750),
 ];
 
-/// The layers of the binary, highest first: a module imports only modules of lower layers. All
-/// other modules of the binary are below the last.
+/// The layers of the binary, highest first: a module imports only modules of lower layers.
 const LAYERS: &[&str] = &["commands", "frontends"];
 
 /// The crates that others may depend on. They depend on no crate of the workspace.

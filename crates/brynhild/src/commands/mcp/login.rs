@@ -1,5 +1,4 @@
 //! `mcp login` and `mcp logout`: the key to a server behind an address.
-
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -7,15 +6,15 @@ use std::sync::Arc;
 use ::mcp::config::{Address, Transport};
 use ::mcp::oauth::{self, Client, ClientAuthentication, IdentityProvider, SigningKey};
 use args::McpLoginArgs;
-use contract::secret::Secret;
-use serde_json::Value;
-
-use super::token;
 use assemble::assembly::Assembly;
 use assemble::exit::{Exit, Outcome, Problem};
 use assemble::mcp::{self, problem};
 use assemble::output;
 use assemble::run_context::RunContext;
+use contract::secret::Secret;
+use serde_json::Value;
+
+use super::token;
 
 fn address(assembly: &Assembly, name: &str) -> Result<Address, Problem> {
     let server = mcp::discover(assembly).servers.into_iter().find(|server| server.name == name);

@@ -1,5 +1,4 @@
 //! The program behind `mcp serve`: each call of another agent runs as a conversation of its own.
-
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,17 +11,6 @@ use agent::registry::Registry;
 use agent::session::Listeners;
 use agent::settings::{Renewal, Renewed};
 use args::Global;
-use async_trait::async_trait;
-use contract::event::{Event, EventKind, Input, Level};
-use contract::hook::{Hook, HookContext};
-use contract::id::SessionId;
-use contract::log::LogError;
-use contract::tool::Tool;
-use plugins::commands::Command;
-use sessions::unsaved::Unsaved;
-use tokio::sync::mpsc;
-
-use crate::frontends::slash;
 use assemble::assembly::Assembly;
 use assemble::environment::Environment;
 use assemble::exit::Problem;
@@ -34,6 +22,17 @@ use assemble::output::style::Palette;
 use assemble::run_context::RunContext;
 use assemble::setup::{self, BackgroundServices, Reload, Setup};
 use assemble::side_conversation::SideConversation;
+use async_trait::async_trait;
+use contract::event::{Event, EventKind, Input, Level};
+use contract::hook::{Hook, HookContext};
+use contract::id::SessionId;
+use contract::log::LogError;
+use contract::tool::Tool;
+use plugins::commands::Command;
+use sessions::unsaved::Unsaved;
+use tokio::sync::mpsc;
+
+use crate::frontends::slash;
 
 pub(crate) struct ServingHost {
     /// The conversation of a call, without its hooks and session.

@@ -1,11 +1,16 @@
 //! `plugin bench`: measures the tools of a plugin, each in a temporary project with a fresh
 //! configuration.
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
 use args::Global;
+use assemble::assembly::Assembly;
+use assemble::confinement::confinement;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::output;
+use assemble::setup::{Offer, Setup};
+use assemble::signals::Signals;
 use contract::message::ToolCall;
 use contract::tool::BUILTIN;
 use plugin_kit::bench::measurement::{Measurement, ROUNDS};
@@ -17,12 +22,6 @@ use plugin_kit::workspace::Workspace;
 
 use super::testing::{Recording, plugin_directory, role_file, stage};
 use crate::commands::tools;
-use assemble::assembly::Assembly;
-use assemble::confinement::confinement;
-use assemble::exit::{Exit, Outcome, Problem};
-use assemble::output;
-use assemble::setup::{Offer, Setup};
-use assemble::signals::Signals;
 
 pub(super) async fn run(assembly: &Assembly, directory: &Path) -> Outcome {
     let root = plugin_directory(assembly, directory)?;

@@ -1,8 +1,10 @@
 //! `plugin check`: reports how much of a plugin works here.
-
 use std::path::Path;
 
 use args::Global;
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::role;
 use initrunner::role::Severity;
 use plugin_kit::compatibility::{Compatibility, explain_missing};
 use plugin_kit::workspace::Workspace;
@@ -13,9 +15,6 @@ use serde_json::{Value, json};
 
 use super::testing::{role_file, stage};
 use super::{Examined, examine};
-use assemble::assembly::Assembly;
-use assemble::exit::{Exit, Outcome, Problem};
-use assemble::role;
 
 pub(super) async fn run(assembly: &Assembly, path: &Path) -> Outcome {
     let named = assembly.environment.cwd.join(path);

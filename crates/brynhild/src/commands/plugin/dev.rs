@@ -1,21 +1,20 @@
 //! `plugin dev`: works with a plugin that is being written. Naming its directory is consent to run
 //! it, in its sandbox.
-
 use std::path::{Path, PathBuf};
 
 use args::{Global, PluginDevArgs};
-use files::changes::ChangeTracker;
-use plugin_kit::dev::wait_for_change;
-use serde_json::Value;
-
-use super::testing::{plugin_directory, role_file};
-use crate::commands::{chat, json_input, tools};
 use assemble::assembly::Assembly;
 use assemble::exit::{Outcome, Problem};
 use assemble::output;
 use assemble::run_context::RunContext;
 use assemble::session_choice::SessionStorage;
 use assemble::signals::Signals;
+use files::changes::ChangeTracker;
+use plugin_kit::dev::wait_for_change;
+use serde_json::Value;
+
+use super::testing::{plugin_directory, role_file};
+use crate::commands::{chat, json_input, tools};
 
 /// The flags of a conversation with the plugin, which shows the events of calls.
 pub(crate) fn conversation(global: Global, args: &PluginDevArgs) -> Result<Global, Problem> {

@@ -1,10 +1,12 @@
 //! The program as the installation of plugins sees it. Programs that fetch plugins run confined, with
 //! network access: they write to one directory only.
-
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use assemble::assembly::{Assembly, workers};
+use assemble::exit::Problem;
+use assemble::{audit, output};
 use plugin_kit::host::{Host, Job, OnChange};
 use plugin_kit::install;
 use plugins::{entry_points, process};
@@ -13,11 +15,6 @@ use tokio::time::Instant;
 
 use super::servers;
 use crate::commands::confirmed;
-use assemble::assembly::Assembly;
-use assemble::assembly::workers;
-use assemble::audit;
-use assemble::exit::Problem;
-use assemble::output;
 
 const TIME: Duration = Duration::from_mins(10);
 const OUTPUT_LIMIT: usize = 1 << 20;

@@ -1,6 +1,5 @@
 //! Checks the parts of a plugin's directory, for its author. Its Python runs in its sandbox, unless
 //! the directory belongs to a project that is not trusted.
-
 use std::path::Path;
 
 use plugins::discovery::Trust;
@@ -9,8 +8,7 @@ use plugins::parts;
 use plugins::plugin::Place;
 use python_host::Missing;
 
-use assemble::assembly::Assembly;
-use assemble::assembly::workers;
+use assemble::assembly::{Assembly, workers};
 use assemble::exit::Problem;
 
 /// Adds the faults of the parts of the plugin in `root` to those of its manifest.

@@ -1,17 +1,15 @@
 //! The tools of the MCP servers of installed plugins, compared with `plugins.lock`.
-
 use std::collections::BTreeMap;
 
 use ::mcp::{CatalogState, Servers};
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Problem};
+use assemble::run_context::RunContext;
+use assemble::{mcp, output};
 use plugin_kit::host::OnChange;
 use plugin_kit::lock::{self, Lock};
 
 use crate::commands::confirmed;
-use assemble::assembly::Assembly;
-use assemble::exit::{Exit, Problem};
-use assemble::mcp;
-use assemble::output;
-use assemble::run_context::RunContext;
 
 /// Compares the servers of a plugin with the lock file, and records the tools that the user agreed to.
 /// Without `on_change` no server is started: cached tools are recorded.

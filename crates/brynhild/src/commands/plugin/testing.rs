@@ -1,6 +1,5 @@
 //! `plugin test`: checks a plugin, runs the examples of its tools and plays its scenarios, each in
 //! a temporary project with a fresh configuration.
-
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -9,6 +8,12 @@ use std::time::Instant;
 
 use agent::registry::Registry;
 use args::{ChatArgs, Global, PluginTestArgs};
+use assemble::assembly::{Assembly, workers};
+use assemble::environment::Terminal;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::run_context::RunContext;
+use assemble::setup::{self, ToolListing};
+use assemble::{named_file, output, role};
 use async_trait::async_trait;
 use contract::event::{Event, Input};
 use contract::tool::BUILTIN;
@@ -22,15 +27,6 @@ use super::{Examined, examine, ignored};
 use crate::commands::chat::{self, OpenConversation};
 use crate::commands::tools;
 use crate::frontends::View;
-use assemble::assembly::Assembly;
-use assemble::assembly::workers;
-use assemble::environment::Terminal;
-use assemble::exit::{Exit, Outcome, Problem};
-use assemble::named_file;
-use assemble::output;
-use assemble::role;
-use assemble::run_context::RunContext;
-use assemble::setup::{self, ToolListing};
 
 pub(super) async fn run(assembly: &Assembly, args: &PluginTestArgs) -> Outcome {
     let shown = args.directory.display().to_string();

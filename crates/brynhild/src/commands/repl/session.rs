@@ -1,10 +1,14 @@
 //! An open conversation and the view of it: turns, other inputs, and what comes after.
-
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
 use agent::conversation::Conversation;
+use assemble::exit::{Exit, Problem};
+use assemble::output;
+use assemble::role::OpenRole;
+use assemble::run_context::RunContext;
+use assemble::session_choice::SessionStorage;
 use contract::event::{EventKind, Input};
 use line_ui::steering::Steering;
 use line_ui::tee::Tee;
@@ -14,11 +18,6 @@ use tui::user_command::UserCommands;
 use super::{Next, worsen};
 use crate::frontends::tui::Requests;
 use crate::frontends::{self, View as _};
-use assemble::exit::{Exit, Problem};
-use assemble::output;
-use assemble::role::OpenRole;
-use assemble::run_context::RunContext;
-use assemble::session_choice::SessionStorage;
 
 pub(super) struct Session<'a> {
     pub(super) conversation: Conversation,

@@ -1,6 +1,5 @@
 //! Expands a command of another plugin system: arguments, files that it names, and its shell lines,
 //! which the agent runs like calls of the model.
-
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,9 +12,8 @@ use plugins::commands::{Command, Here, Piece, Recipe};
 
 use assemble::assembly::Assembly;
 use assemble::exit::Problem;
-use assemble::output;
-use assemble::permissions;
 use assemble::skill_grants::grant_name;
+use assemble::{output, permissions};
 
 const MAX_FILE_BYTES: u64 = 100_000;
 

@@ -1,17 +1,16 @@
 //! The output of `/status`, `/config`, `/context`, `/agents` and `/mcp`.
-
-use config::show;
-use plugins::open_plugins::Listed;
-use tools::git_branch;
-
-use super::{Facts, sentence};
-use crate::frontends::tui::confinement;
 use assemble::agent_list::{Agent, AgentList};
 use assemble::assembly::Assembly;
 use assemble::exit::Problem;
 use assemble::mcp;
 use assemble::output::table;
 use assemble::run_context::RunContext;
+use config::show;
+use plugins::open_plugins::Listed;
+use tools::git_branch;
+
+use super::{Facts, sentence};
+use crate::frontends::tui::confinement;
 
 pub(super) fn status(assembly: &Assembly, facts: &Facts<'_>) -> String {
     let place = assembly.place();

@@ -1,8 +1,13 @@
 //! The output of built-in commands.
-
 use std::sync::Arc;
 
 use approvals::listing::ListedRule;
+use assemble::assembly::Assembly;
+use assemble::exit::Problem;
+use assemble::output::table;
+use assemble::permissions::remembered;
+use assemble::run_context::RunContext;
+use assemble::{pricing, rewind};
 use contract::id::SessionId;
 use contract::policy::Approvals;
 use contract::skill::Skill;
@@ -11,13 +16,6 @@ use plugins::dialects::Named;
 use sessions::earlier;
 
 use super::{BUILTIN, Facts, Offer, sentence};
-use assemble::assembly::Assembly;
-use assemble::exit::Problem;
-use assemble::output::table;
-use assemble::permissions::remembered;
-use assemble::pricing;
-use assemble::rewind;
-use assemble::run_context::RunContext;
 
 const SESSIONS: usize = 10;
 

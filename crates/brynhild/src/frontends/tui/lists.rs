@@ -1,10 +1,16 @@
 //! Lists that the interface shows: files, commands, models, sessions, plugins, permissions, themes.
-
 use std::path::Path;
 
 use ::tui::host::{Answer, Item, Picks, RecentSession};
 use ::tui::theme::Theme;
 use approvals::listing::ListedRule;
+use assemble::answering_model::AnsweringModel;
+use assemble::assembly::Assembly;
+use assemble::exit::Problem;
+use assemble::permissions::remembered;
+use assemble::provider_choice::{self, Candidate};
+use assemble::run_context::RunContext;
+use assemble::{mcp, model_list, themes};
 use contract::id::SessionId;
 use plugins::dialects::Named;
 use plugins::plugin::PluginState;
@@ -13,13 +19,6 @@ use sessions::store::Store;
 use sessions::summary::Summary;
 
 use crate::frontends::slash::{self, Offer};
-use assemble::answering_model::AnsweringModel;
-use assemble::assembly::Assembly;
-use assemble::exit::Problem;
-use assemble::permissions::remembered;
-use assemble::provider_choice::{self, Candidate};
-use assemble::run_context::RunContext;
-use assemble::{mcp, model_list, themes};
 
 const FILES: usize = 100_000;
 const RECENT: usize = 3;
