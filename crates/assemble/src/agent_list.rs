@@ -11,7 +11,9 @@ use plugins::problem::Problem as Fault;
 
 use crate::assembly::Assembly;
 
+/// An agent: the built-in one, or that of a file or a role.
 pub type Agent = subagents::Agent<AgentFile>;
+/// Where an agent comes from.
 pub type Kind = subagents::Kind<AgentFile>;
 
 /// The file of an agent; none for the built-in one.
@@ -23,6 +25,7 @@ pub fn path(agent: &Agent) -> Option<&Path> {
     }
 }
 
+/// The agents that a model can delegate to, and the files that are none.
 #[derive(Clone, Debug, Default)]
 pub struct AgentList {
     pub agents: Vec<Agent>,

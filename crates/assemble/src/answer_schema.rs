@@ -15,12 +15,14 @@ use crate::named_file;
 use crate::role::answer::fitting;
 use crate::run_context::RunContext;
 
+/// The JSON Schema that the answer must fit, as `--output-schema` names it.
 pub struct AnswerSchema {
     schema: Value,
     was_asked_again: AtomicBool,
 }
 
 impl AnswerSchema {
+    /// Reads and checks the schema.
     pub fn read(run: &RunContext, path: &Path) -> Result<Arc<Self>, Problem> {
         let misuse = |what: String| {
             Problem::misuse(format!("cannot use `--output-schema {}`: {what}", path.display()))
@@ -35,6 +37,7 @@ impl AnswerSchema {
         Ok(Arc::new(Self { schema, was_asked_again: AtomicBool::new(false) }))
     }
 
+    /// The prompt with the schema, for a new turn.
     pub fn added_to(&self, prompt: &str) -> String {
         self.was_asked_again.store(false, Ordering::Relaxed);
         format!("{prompt}\n\nAnswer with JSON alone that fits this JSON Schema:\n{}", self.schema)

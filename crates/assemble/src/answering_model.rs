@@ -22,6 +22,7 @@ use crate::provider_choice::{Candidate, Choice};
 use crate::run_context::RunContext;
 use crate::{model_cache, model_names, provider_choice};
 
+/// A model with the provider that it is asked through.
 pub struct AnsweringModel {
     pub choice: Choice,
     pub provider: Arc<dyn Provider>,
@@ -51,6 +52,7 @@ impl AnsweringModel {
     }
 }
 
+/// Chooses the provider and the model, and connects to them.
 pub async fn answering(assembly: &Assembly) -> Result<AnsweringModel, Problem> {
     let choice = provider_choice::choose(assembly).await?;
     let mut model = model(assembly, &choice)?;
@@ -135,6 +137,7 @@ fn is_named(run: &RunContext, choice: &Choice) -> bool {
         || run.is_configured(&["models", "default"])
 }
 
+/// The name of the model that a provider is asked for.
 pub fn model(assembly: &Assembly, choice: &Choice) -> Result<String, Problem> {
     let models = &assembly.config().models;
     let candidate = &choice.candidate;
@@ -244,6 +247,7 @@ pub(crate) fn profile(
     })
 }
 
+/// The model profiles of the user and of plugins. Warns about unreadable ones.
 pub fn profiles(assembly: &Assembly) -> Vec<ModelProfile> {
     let own = assembly.loaded.config_dir.iter().map(|dir| dir.join(setup::user_files::PROFILES));
     let directories: Vec<PathBuf> = own.collect();

@@ -97,6 +97,7 @@ pub(super) struct PluginParts {
 }
 
 impl Assembly {
+    /// A run whose parts are not created yet.
     pub fn new(run: RunContext) -> Self {
         Self::with_services(run, Arc::default())
     }
@@ -112,6 +113,7 @@ impl Assembly {
         Self::with_services(self.run.clone(), services)
     }
 
+    /// The run without its parts.
     pub fn into_run(self) -> RunContext {
         self.run
     }
@@ -155,6 +157,7 @@ impl Assembly {
         plugins::dialects::plugins(&self.plugin_env())
     }
 
+    /// The Python host. The first call starts it.
     pub fn python(&self) -> Result<&HostedPython, Problem> {
         if let Some(python) = self.parts.python.get() {
             return Ok(python);
@@ -201,20 +204,24 @@ impl Assembly {
         dialects::loaded(&self.plugin_env()).into_iter()
     }
 
+    /// The lines that templates of commands add to prompts.
     pub fn expansions(&self) -> &Arc<Expansions> {
         self.services.expansions.get_or_init(Arc::default)
     }
 
+    /// The background commands of the run.
     pub fn jobs(&self) -> &Arc<tools::jobs::Jobs> {
         self.services.jobs.get_or_init(Arc::default)
     }
 
+    /// What the active plugins contribute as text files.
     pub fn contributions(&self) -> Contributions<'_> {
         let mut contributions = self.plugins().contributions();
         contributions.skills.extend(self.loaded_plugins().flat_map(|it| &it.skills));
         contributions
     }
 
+    /// The workers of Python plugins. The first call asks the plugins what they offer.
     pub async fn workers(&self, missing: Missing) -> Result<&Workers, Problem> {
         self.parts.workers.get_or_try_init(|| Workers::ask(self, missing)).await
     }

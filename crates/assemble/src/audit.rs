@@ -6,6 +6,7 @@ use audit::decisions::Audit;
 
 use crate::output;
 
+/// Opens the log.
 pub fn open(config_dir: &Path) -> Audit {
     Audit::new(config_dir, output::warning)
 }

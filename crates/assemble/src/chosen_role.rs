@@ -28,6 +28,7 @@ pub struct ChosenRole {
 }
 
 impl ChosenRole {
+    /// The reason of a run without a user.
     pub const AUTONOMOUS: &str = "autonomous";
 
     pub(crate) fn add(&mut self, modules: Vec<String>) {
@@ -46,6 +47,7 @@ impl ChosenRole {
         &self.role.name
     }
 
+    /// Has it run without a user, or with one.
     pub fn set_autonomous(&mut self, is_autonomous: bool) {
         self.role.is_autonomous = is_autonomous;
         self.trigger_type = is_autonomous.then_some(Self::AUTONOMOUS);
@@ -61,6 +63,7 @@ impl ChosenRole {
         *tokens = args.token_budget.or(*tokens);
     }
 
+    /// Returns true if its answer must fit a schema.
     pub fn has_schema(&self) -> bool {
         self.output.is_some()
     }
@@ -79,6 +82,7 @@ impl ChosenRole {
     }
 }
 
+/// The record of a role in the log of a session.
 #[derive(Deserialize)]
 pub struct RoleRecord {
     pub(crate) file: PathBuf,

@@ -35,6 +35,7 @@ impl Assembly {
     }
 }
 
+/// The settings of a sandbox for this run.
 pub fn sandbox_settings(assembly: &Assembly) -> Result<sandbox::Settings, Problem> {
     Ok(sandbox::Settings {
         helper: assembly.environment.executable.clone(),
@@ -68,10 +69,12 @@ fn proxy_observer(run: &RunContext) -> Option<sandbox::ProxyObserver> {
     }))
 }
 
+/// The sandbox with the access that commands get in a directory.
 pub fn confinement(assembly: &Assembly, root: &Path) -> Result<Confinement, Problem> {
     Ok(Confinement::new(assembly.sandbox()?, command_profile(assembly, root)))
 }
 
+/// The access that commands get in a directory.
 pub fn command_profile(assembly: &Assembly, root: &Path) -> Profile {
     let config = assembly.config();
     let has_network = config.sandbox.allow_network && assembly.mode() != Mode::ReadOnly;

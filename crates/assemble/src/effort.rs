@@ -20,6 +20,7 @@ fn chosen(assembly: &Assembly) -> Option<ReasoningLevel> {
     assembly.services.effort.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
+/// The current effort, for the user.
 pub fn shown(assembly: &Assembly) -> String {
     told(&current(assembly))
 }

@@ -43,6 +43,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
+    /// Asks the operating system.
     pub fn read() -> Self {
         Self {
             stdin: io::stdin().is_terminal(),

@@ -11,6 +11,7 @@ use crate::permissions;
 /// Says why `normal` works like `ask`; none if it does not.
 pub(crate) type Fallback = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
+/// Returns the check of whether this run can be confined and undone.
 pub fn fallback(
     assembly: &Assembly,
     undo: Option<Arc<SessionSnapshots>>,

@@ -23,6 +23,7 @@ use crate::run_context::RunContext;
 pub(crate) use hook_agents::{HookAgentInputs, HookAgents};
 pub(crate) use models::Models;
 
+/// What hooks need from their conversation.
 pub struct HookInputs<'a> {
     pub root: &'a Path,
     pub sandbox: Arc<dyn Sandbox>,
@@ -82,6 +83,7 @@ pub(crate) fn plugin_data(run: &RunContext) -> PathBuf {
     own.unwrap_or(&run.environment.temp).join(setup::user_files::PLUGIN_DATA)
 }
 
+/// Warns about hooks that cannot be used.
 pub fn report(problems: &[Fault]) {
     for problem in problems {
         output::warning(&problem.to_string());
@@ -128,6 +130,7 @@ fn project(run: &RunContext, root: &Path) -> (Option<ProjectFile>, Option<Fault>
     }
 }
 
+/// The files that may define hooks.
 pub fn files(assembly: &Assembly, root: &Path) -> Vec<PathBuf> {
     let global = assembly.loaded.config_dir.as_ref().map(|dir| dir.join(setup::user_files::HOOKS));
     let project = assembly.has_project().then(|| root.join(trust::HOOKS));

@@ -15,6 +15,7 @@ pub(crate) struct Knowledge {
     pub(crate) facts: PromptFacts,
 }
 
+/// The rule files that apply in the current directory. Warns about unreadable ones.
 pub fn rules(assembly: &Assembly, root: &Path) -> plugins::rules::FoundRules {
     let places = plugins::rules::Places {
         global: assembly.loaded.config_dir.as_ref().map(|dir| dir.join(::setup::user_files::RULES)),

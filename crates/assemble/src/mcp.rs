@@ -154,6 +154,7 @@ pub fn commands(assembly: &Assembly) -> Vec<PromptCommand> {
     servers.map(|servers| servers.commands()).unwrap_or_default()
 }
 
+/// The failure of a server with an exit code and a hint.
 pub fn problem(failure: Failure) -> Problem {
     let hint = failure.hint().map(str::to_owned);
     let is_unsafe = matches!(failure, Failure::Sandbox(SandboxError::Unavailable { .. }));
@@ -161,10 +162,12 @@ pub fn problem(failure: Failure) -> Problem {
     Problem { exit, error: failure.into(), hint }
 }
 
+/// The stored logins of servers.
 pub fn credentials(run: &RunContext) -> Result<Credentials, Problem> {
     Ok(Credentials::new(run.cache_dir()?.join(setup::user_files::MCP_CREDENTIALS)))
 }
 
+/// The file that lists the servers of a scope.
 pub fn file(run: &RunContext, scope: McpScope) -> Result<PathBuf, Problem> {
     match scope {
         McpScope::User => Ok(run.config_dir()?.join(setup::user_files::MCP_SERVERS)),
@@ -217,6 +220,7 @@ fn with_places<T>(assembly: &Assembly, work: impl FnOnce(ConfigPlaces<'_>) -> T)
     })
 }
 
+/// Finds all configured servers. Starts none.
 pub fn discover(assembly: &Assembly) -> DiscoveredServers {
     if assembly.global.safe {
         return DiscoveredServers::default();
@@ -245,6 +249,7 @@ pub fn discover(assembly: &Assembly) -> DiscoveredServers {
     with_places(assembly, |places| places.discover(&variables(assembly), &policy))
 }
 
+/// The variables that entries of servers may use.
 pub fn variables(run: &RunContext) -> BTreeMap<String, String> {
     let mut variables = run.environment.variables.clone();
     if let Ok(root) = run.root() {
@@ -277,6 +282,7 @@ pub(crate) fn named(assembly: &Assembly) -> Vec<Named> {
     named.collect()
 }
 
+/// The servers with their tools, as far as they are known.
 pub fn listing(assembly: &Assembly) -> Result<Vec<Listed>, Problem> {
     if !is_used(assembly) {
         return Ok(Vec::new());

@@ -64,6 +64,7 @@ async fn completed(assembly: &Assembly, choice: &Choice) -> Result<Vec<Model>, P
     Ok(models)
 }
 
+/// The models of a provider, from the cache if it is recent.
 pub async fn listed(assembly: &Assembly, choice: &Choice) -> Result<Vec<Model>, Problem> {
     let candidate = &choice.candidate;
     if let Some(models) = model_cache::kept(assembly, candidate) {

@@ -28,6 +28,7 @@ pub(crate) use file_rules::{file_rules, host_rules};
 /// Rule words that are no tools, and our tools that come with servers and plugins.
 const WORDS: [&str; 5] = ["Host", "WebFetch", LIST_RESOURCES, READ_RESOURCE, "ToolSearch"];
 
+/// Creates the policy from the configured and the remembered rules.
 pub fn policy(assembly: &Assembly, root: &Path) -> Result<Arc<dyn Approvals>, Problem> {
     let remembered = assembly.loaded.config_dir.as_deref().map(remembered::open);
     let mut rules = configured(assembly)?;

@@ -32,6 +32,7 @@ use crate::run_context::RunContext;
 use crate::{hooks, mcp, plugin_trust};
 
 impl Assembly {
+    /// The directories, settings and checks that plugins are found with.
     pub fn plugin_env(&self) -> PluginEnv<'_> {
         let (plugins, terminal) = (&self.config().plugins, self.environment.terminal);
         let is_asked = terminal.stdin && terminal.stderr;

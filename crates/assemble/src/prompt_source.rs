@@ -8,6 +8,7 @@ use crate::named_file;
 use crate::run_context::RunContext;
 pub use ::tui::prompt_source::PromptSource;
 
+/// Reads prompt files.
 pub fn read_files(run: &RunContext, paths: &[PathBuf]) -> Result<Vec<(PathBuf, String)>, Problem> {
     let read = |path: &PathBuf| {
         let bytes = std::fs::read(named_file::place(run, path)?).map_err(|error| {
@@ -22,6 +23,7 @@ pub fn read_files(run: &RunContext, paths: &[PathBuf]) -> Result<Vec<(PathBuf, S
     paths.iter().map(read).collect()
 }
 
+/// Reads a prompt from standard input.
 pub fn read_stdin() -> Result<String, Problem> {
     let mut bytes = Vec::new();
     std::io::stdin().lock().read_to_end(&mut bytes)?;

@@ -21,6 +21,7 @@ use crate::output;
 use crate::run_context::RunContext;
 use crate::{raw_request_log, session_choice};
 
+/// A provider that could be asked.
 #[derive(Clone)]
 pub struct Candidate {
     pub name: String,
@@ -52,6 +53,7 @@ impl PluginProvider {
     }
 }
 
+/// The chosen provider, and why it was chosen.
 pub struct Choice {
     pub candidate: Candidate,
     /// The model that answered in the session that is continued.
@@ -60,11 +62,13 @@ pub struct Choice {
 }
 
 impl Choice {
+    /// A choice of a provider with its default model.
     pub fn new(candidate: Candidate, reason: impl Into<String>) -> Self {
         Self { candidate, model: None, reason: reason.into() }
     }
 }
 
+/// All providers, the configured ones first.
 pub fn candidates(assembly: &Assembly) -> Vec<Candidate> {
     let instances = &assembly.config().providers.instances;
     let mut candidates = Vec::new();
@@ -204,6 +208,7 @@ pub(crate) fn continued(assembly: &Assembly) -> Option<Choice> {
     Some(Choice { candidate, model: Some(model), reason })
 }
 
+/// Returns true if something answers at the address of a provider.
 pub async fn is_answering(candidate: &Candidate) -> bool {
     providers::is_answering(candidate.vendor(), &candidate.address()).await
 }
@@ -219,6 +224,7 @@ impl Candidate {
         self.key.value().cloned().into_iter().chain(headers).collect()
     }
 
+    /// The entry of the catalog.
     pub fn vendor(&self) -> &Vendor {
         match &self.backing {
             Backing::Server(vendor) => vendor,
@@ -232,6 +238,7 @@ impl Candidate {
         own.or_else(|| self.vendor().key_env.clone())
     }
 
+    /// Returns true if a plugin brings it.
     pub fn is_plugin(&self) -> bool {
         matches!(self.backing, Backing::Plugin(_))
     }
@@ -307,6 +314,7 @@ pub fn has_plugins(assembly: &Assembly) -> bool {
     assembly.plugins().active().any(has_providers)
 }
 
+/// The provider with a name.
 pub fn named(assembly: &Assembly, name: &str) -> Result<Candidate, Problem> {
     let candidates = candidates(assembly);
     if let Some(candidate) = candidates.iter().find(|candidate| candidate.name == name) {

@@ -6,6 +6,7 @@ use sessions::store::Store;
 
 use crate::exit::Problem;
 
+/// The session, which must be saved.
 pub fn saved(id: Option<&SessionId>) -> Result<&SessionId, Problem> {
     id.ok_or_else(|| {
         Problem::misuse("this conversation is not saved, so it has no copy to go back in")
@@ -13,6 +14,7 @@ pub fn saved(id: Option<&SessionId>) -> Result<&SessionId, Problem> {
     })
 }
 
+/// The message of the user with a number, counted from 1.
 pub fn message(store: &Store, id: &SessionId, number: usize) -> Result<UserMessage, Problem> {
     let mut messages = earlier::messages(store, id)?;
     let count = messages.len();

@@ -55,6 +55,7 @@ use python::{Depth, Loaded};
 use reach::came_with_project;
 use tools::Brought;
 
+/// A role with its tools and checks, ready for turns.
 pub struct OpenRole {
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     pub(crate) system: String,
@@ -158,6 +159,7 @@ fn sound(assembly: &Assembly, path: &Path) -> Result<(Role, Vec<Finding>), Probl
     Err(Problem::misuse(text).hint("`brynhild validate` shows all problems"))
 }
 
+/// Reads a role that must have no errors.
 pub fn valid(assembly: &Assembly, path: &Path) -> Result<Role, Problem> {
     sound(assembly, path).map(|(role, _)| role)
 }
@@ -481,6 +483,7 @@ impl OpenRole {
         content.chain(own).chain(recorder).collect()
     }
 
+    /// Its checks of calls.
     pub fn guards(&self) -> Arc<RoleGuards> {
         Arc::clone(&self.guards)
     }

@@ -31,6 +31,7 @@ use crate::output::style::Palette;
 use crate::project_root::{self, NoProject};
 use crate::trust_store;
 
+/// The arguments, the configuration and the surroundings of a run.
 #[derive(Clone)]
 pub struct RunContext {
     pub global: Global,
@@ -99,6 +100,7 @@ impl RunContext {
         Ok(run)
     }
 
+    /// Reads the configuration again.
     pub fn anew(self) -> Result<Self, Problem> {
         match self.purpose {
             Purpose::Command => Self::read(self.global),
@@ -169,6 +171,7 @@ impl RunContext {
         Self::of(global, environment)
     }
 
+    /// The configuration files, also those that are missing.
     pub fn files(global: &Global) -> Result<Vec<LayerFile>, Problem> {
         Ok(sources(global, &Environment::read()?).0.files())
     }
@@ -246,6 +249,7 @@ impl RunContext {
         &self.loaded.config
     }
 
+    /// The root of the project; an error if there is none.
     pub fn root(&self) -> Result<&Path, Problem> {
         self.root.as_deref().map_err(|none| Problem::misuse(none.to_string()))
     }
@@ -272,10 +276,12 @@ impl RunContext {
         }
     }
 
+    /// Returns true if the run uses the files of a project.
     pub fn has_project(&self) -> bool {
         self.root.is_ok() && !self.global.safe
     }
 
+    /// The configuration directory; an error if there is none.
     pub fn config_dir(&self) -> Result<&Path, Problem> {
         self.loaded.config_dir.as_deref().ok_or_else(|| {
             Problem::misuse("there is no home directory to store sessions in")
@@ -321,6 +327,7 @@ impl RunContext {
             .hint("set HOME or BRYNHILD_CONFIG_DIR"))
     }
 
+    /// The saved sessions.
     pub fn store(&self) -> Result<Store, Problem> {
         Ok(Store::new(self.config_dir()?.join(setup::user_files::SESSIONS)))
     }
@@ -336,6 +343,7 @@ impl RunContext {
         self.environment.temp.join(format!("{name}-{}", self.environment.user()))
     }
 
+    /// The settings of conversation logs.
     pub fn log_settings(&self) -> conversation_log::Settings {
         conversation_log::Settings {
             directory: self.log_dir(),
@@ -349,6 +357,7 @@ impl RunContext {
         self.in_temp("brynhild-output")
     }
 
+    /// The permission mode at the start.
     pub fn mode(&self) -> Mode {
         let config = self.config();
         if self.global.safe {
@@ -385,10 +394,12 @@ impl RunContext {
         matches!(layer, Some(Layer::Site | Layer::Deployment | Layer::User | Layer::Flag))
     }
 
+    /// Returns true if a setting has another source than the built-in defaults.
     pub fn is_configured(&self, path: &[&str]) -> bool {
         self.loaded.origin(path).is_some_and(|origin| origin.layer != Layer::Builtin)
     }
 
+    /// Returns true if the output is one JSON value.
     pub fn wants_json(&self) -> bool {
         self.format() == OutputFormat::Json
     }
@@ -421,10 +432,12 @@ impl RunContext {
         })
     }
 
+    /// The colors of the theme for text that is printed.
     pub fn palette(&self) -> Palette {
         Palette::themed(if self.is_colored() { &self.config().ui.theme.0 } else { "none" })
     }
 
+    /// The number of colors that the terminal shows.
     pub fn depth(&self) -> Depth {
         let variable = |name: &str| self.environment.variable(name).unwrap_or_default();
         if !self.is_colored() {
@@ -433,6 +446,7 @@ impl RunContext {
         Depth::of(variable("TERM"), variable("COLORTERM"))
     }
 
+    /// Returns true if printed text has colors.
     pub fn is_colored(&self) -> bool {
         self.environment.terminal.stdout
             && !self.global.no_color

@@ -20,6 +20,7 @@ use crate::output;
 use crate::run_context::RunContext;
 use line_ui::panics;
 
+/// An open session.
 pub struct ChosenSession {
     pub id: SessionId,
     pub storage: SessionStorage,
@@ -30,6 +31,7 @@ pub struct ChosenSession {
     pub server: Option<Reachable>,
 }
 
+/// Who saves a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionStorage {
     Saved,

@@ -20,6 +20,7 @@ use crate::run_context::RunContext;
 
 pub(crate) const ROUNDS_KEY: &str = "behavior.max_tool_rounds";
 
+/// The settings of a conversation with a model.
 pub fn conversation_settings(
     run: &RunContext,
     root: &Path,

@@ -71,6 +71,7 @@ pub struct Offer {
     pub background: BackgroundServices,
 }
 
+/// The parts of a conversation that run in the background and must be ended.
 #[derive(Clone)]
 pub struct BackgroundServices {
     lifecycle: Lifecycle,
@@ -98,16 +99,19 @@ impl BackgroundServices {
         futures::future::join_all(foreign.iter().map(|dialect| dialect.shutdown())).await;
     }
 
+    /// The role that the conversation plays.
     pub fn role(&self) -> Option<Arc<OpenRole>> {
         self.role.present()
     }
 
+    /// The MCP servers of the conversation and of its role.
     pub fn servers(&self) -> Vec<Arc<Servers>> {
         let role = self.role.present();
         let of_role = role.iter().flat_map(|role| role.servers().to_vec());
         of_role.chain(self.mcp.present()).collect()
     }
 
+    /// The number of MCP servers that are starting.
     pub fn starting(&self) -> usize {
         self.mcp.present().map_or(0, |servers| servers.starting().len())
     }
@@ -220,6 +224,7 @@ impl Setup {
         self.hooks.push(hook);
     }
 
+    /// Creates the parts for one call of a tool by the user.
     pub async fn for_single_call(
         assembly: &Assembly,
         root: &Path,
@@ -321,6 +326,7 @@ impl Setup {
         reload
     }
 
+    /// The parts for calls that arrive without a conversation.
     pub fn into_offer(self) -> Offer {
         Offer {
             answering: self.inputs.answering.clone(),
@@ -344,7 +350,10 @@ impl Setup {
             hooks: self.hooks,
             policy: self.inputs.judge(),
             confinement: confinement::confinement(assembly, root)?,
-            log: audited(assembly, root, log),
+            log: match &assembly.loaded.config_dir {
+                Some(directory) => Arc::new(Audited::new(log, audit::open(directory), root)),
+                None => log,
+            },
             keys: answering.map(AnsweringModel::keys).unwrap_or_default(),
             fallback: Some(fallback(assembly, snapshots.clone())?),
             snapshots: snapshots.map(|keeper| keeper as Arc<dyn Snapshots>),
@@ -356,12 +365,14 @@ impl Setup {
     }
 }
 
+/// The log and the beginning of a conversation.
 pub struct Opening {
     pub log: Arc<dyn Log>,
     pub beginning: Beginning,
     pub snapshots: Option<Arc<SessionSnapshots>>,
 }
 
+/// Returns the beginning of a conversation in a session.
 pub fn beginning(assembly: &Assembly, root: &Path, chosen: ChosenSession) -> Opening {
     let snapshots = undo::saved_snapshots(assembly, root, &chosen);
     let saved = (chosen.storage == SessionStorage::Saved).then_some(&chosen.id);
@@ -465,6 +476,7 @@ fn load_hook_agents(
     Ok(())
 }
 
+/// Which tools are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolListing {
     /// All tools: nothing of an untrusted project runs.
@@ -523,10 +535,4 @@ async fn servers(
         Audience::Person | Audience::Others => mcp::fetch(assembly, &servers, tool).await,
     }
     Ok(Some(Arc::new(servers)))
-}
-
-/// A log that also records the decisions of a conversation in `root` for audits.
-fn audited(run: &RunContext, root: &Path, inner: Arc<dyn Log>) -> Arc<dyn Log> {
-    let Some(config_dir) = &run.loaded.config_dir else { return inner };
-    Arc::new(Audited::new(inner, audit::open(config_dir), root))
 }

@@ -16,6 +16,7 @@ use sessions::unsaved::Unsaved;
 use crate::answering_model::AnsweringModel;
 use crate::fallback::Fallback;
 
+/// The parts that conversations beside the one of the user share.
 #[derive(Clone)]
 pub struct SideConversation {
     pub answering: Option<Arc<AnsweringModel>>,

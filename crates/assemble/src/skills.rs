@@ -9,6 +9,7 @@ use crate::assembly::Assembly;
 use crate::output;
 use crate::run_context::RunContext;
 
+/// The skills of the user, the project and plugins.
 pub fn find(assembly: &Assembly, root: &Path) -> Vec<Skill> {
     let project = PROJECT_SKILLS.iter().copied().chain([".brynhild/skills"]);
     let project = project.filter(|_| assembly.has_project());

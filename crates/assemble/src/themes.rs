@@ -16,6 +16,7 @@ impl Assembly {
     }
 }
 
+/// The theme with a name: of the user, built in, or of a plugin.
 pub fn theme(assembly: &Assembly, name: &str) -> Option<Theme> {
     let named = |theme: &Theme| theme.name == name;
     let built_in = || Theme::built_in().into_iter().find(named);
@@ -25,6 +26,7 @@ pub fn theme(assembly: &Assembly, name: &str) -> Option<Theme> {
     own.and_then(|own| own_theme(&own, name)).or_else(built_in).or_else(others)
 }
 
+/// Says why the configured theme cannot be used; none if it can.
 pub fn missing_theme(assembly: &Assembly) -> Option<String> {
     let name = &assembly.config().ui.theme.0;
     if theme(assembly, name).is_some() {

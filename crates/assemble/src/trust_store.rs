@@ -16,6 +16,7 @@ static PROGRAM: Program = Program {
     },
 };
 
+/// Opens the decisions.
 pub fn open(config_dir: &Path) -> Store {
     Store::new(config_dir, &PROGRAM)
 }

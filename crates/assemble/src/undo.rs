@@ -37,6 +37,7 @@ pub(crate) fn saved_snapshots(
     is_kept.then(|| keeper(assembly, root, &chosen.id))?.ok().map(Arc::new)
 }
 
+/// The copies of changed files that a session keeps.
 pub fn keeper(
     assembly: &Assembly,
     root: &Path,
@@ -78,6 +79,7 @@ pub fn restore(
     Ok(report)
 }
 
+/// The changes of turns as text.
 pub fn listed(
     keeper: &SessionSnapshots,
     turns: &[Turn],
@@ -86,6 +88,7 @@ pub fn listed(
     Ok(parts(keeper, turns, detail)?.iter().map(ShownChange::text).collect())
 }
 
+/// The changes of turns, each for itself.
 pub fn parts(
     keeper: &SessionSnapshots,
     turns: &[Turn],
@@ -141,6 +144,7 @@ fn word(change: Change) -> &'static str {
     }
 }
 
+/// The changes of turns as JSON.
 pub fn data(keeper: &SessionSnapshots, turns: &[Turn], detail: Detail) -> Result<Value, Problem> {
     let mut list = Vec::new();
     for turn in turns {

@@ -53,6 +53,7 @@ impl HostedPython {
     }
 }
 
+/// The Python plugins of a run, with what they offer.
 pub struct Workers {
     python: HostedPython,
     described: Vec<Described>,
@@ -195,6 +196,7 @@ pub(crate) fn state(run: &RunContext) -> Result<PathBuf, Problem> {
     Ok(run.cache_dir()?.join("cache/python-host"))
 }
 
+/// The directories and variables that executables of plugins get.
 pub fn surroundings(assembly: &Assembly) -> Surroundings {
     Surroundings {
         workspace: assembly.place().to_owned(),

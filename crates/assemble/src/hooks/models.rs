@@ -10,6 +10,7 @@ use subagents::FAMILIAR;
 
 use crate::answering_model::AnsweringModel;
 
+/// Asks models the questions of hooks.
 pub struct Models {
     provider: Arc<dyn Provider>,
     usual: String,
@@ -17,6 +18,7 @@ pub struct Models {
 }
 
 impl Models {
+    /// Asks the model of the conversation, unless a hook names another one.
     pub fn new(answering: &AnsweringModel) -> Self {
         Self {
             provider: Arc::clone(&answering.provider),

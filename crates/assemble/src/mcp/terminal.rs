@@ -9,6 +9,7 @@ use crate::output::question;
 use crate::output::status_line::{self, StatusLinePause};
 use crate::run_context::RunContext;
 
+/// The terminal as the front end of servers.
 pub struct Terminal {
     has_terminal: bool,
 }

@@ -11,6 +11,7 @@ use crate::audit;
 use crate::exit::Problem;
 use crate::run_context::RunContext;
 
+/// Opens the file of remembered rules. Changes are recorded for audits.
 pub fn open(config_dir: &Path) -> RememberedRules {
     RememberedRules::new(config_dir, |config_dir, what, rule, project| {
         audit::open(config_dir).note(what, rule, project)

@@ -109,6 +109,7 @@ pub(super) async fn search_tool(
     Some(builtin::search_documents(documents, &tools::tool_host(assembly, role, run)))
 }
 
+/// Reads the documents of a role into its store.
 pub async fn ingest(
     assembly: &Assembly,
     role: &Role,

@@ -30,6 +30,7 @@ pub(super) fn store_home(assembly: &Assembly, role: &Role) -> Result<StoreHome, 
     Ok(StoreHome { directory: assembly.environment.cwd.join(directory), is_restricted })
 }
 
+/// Opens the memory of a role; none if it has none.
 pub fn memory(assembly: &Assembly, role: &Role) -> Result<Option<MemoryStore>, String> {
     let Some(settings) = &role.memory else { return Ok(None) };
     let mut home = store_home(assembly, role)?;

@@ -33,6 +33,7 @@ const OWN: &[&str] = &[
 /// A project's extensions, from its root; its rules are added to these.
 const PROJECT: &[&str] = &[".brynhild", ".mcp.json"];
 
+/// Finds changed files between turns and replaces the parts that they affect.
 pub struct Reload {
     global: Global,
     environment: Environment,
@@ -52,6 +53,7 @@ struct State {
     untold: Vec<String>,
 }
 
+/// The parts after the last change.
 #[derive(Clone)]
 pub struct CurrentState {
     /// None if nothing has changed since the start.
