@@ -18,7 +18,6 @@ use crate::answering_model::AnsweringModel;
 use crate::assembly::Assembly;
 use crate::assembly::workers;
 use crate::model_names;
-use crate::output;
 use crate::run_context::RunContext;
 pub(crate) use hook_agents::{HookAgentInputs, HookAgents};
 pub(crate) use models::Models;
@@ -81,14 +80,6 @@ pub(crate) fn host(
 pub(crate) fn plugin_data(run: &RunContext) -> PathBuf {
     let own = run.loaded.config_dir.as_ref();
     own.unwrap_or(&run.environment.temp).join(setup::user_files::PLUGIN_DATA)
-}
-
-/// Warns about hooks that cannot be used.
-pub fn report(problems: &[Fault]) {
-    for problem in problems {
-        output::warning(&problem.to_string());
-        output::hint(&problem.hint);
-    }
 }
 
 /// The hook definitions, and the project files that are not used because they are untrusted.

@@ -1,8 +1,5 @@
 //! Output of commands: data on standard output, messages on standard error.
 
-pub mod question;
-pub mod status_line;
-
 use std::borrow::Cow;
 
 use contract::text::escaped;

@@ -1,4 +1,5 @@
 //! The program as plugins see it: the user's settings, trust, and the means to run processes.
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use contract::hook::Hook;
 use contract::policy::Mode;
 use contract::tool::Tool;
 use initrunner::role;
+use line_ui::status_line::StatusLinePause;
 use plugins::chibi::{Agent, Agents, Console};
 use plugins::dialects::{self, Named};
 use plugins::directories::Directories;
@@ -27,7 +29,6 @@ use crate::agent_list::{AgentList, Kind};
 use crate::assembly::Assembly;
 use crate::exit::Problem;
 use crate::output;
-use crate::output::status_line::StatusLinePause;
 use crate::run_context::RunContext;
 use crate::{hooks, mcp, plugin_trust};
 

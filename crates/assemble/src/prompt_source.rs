@@ -3,10 +3,11 @@
 use std::io::Read;
 use std::path::PathBuf;
 
+pub use ::tui::prompt_source::PromptSource;
+
 use crate::exit::Problem;
 use crate::named_file;
 use crate::run_context::RunContext;
-pub use ::tui::prompt_source::PromptSource;
 
 /// Reads prompt files.
 pub fn read_files(run: &RunContext, paths: &[PathBuf]) -> Result<Vec<(PathBuf, String)>, Problem> {

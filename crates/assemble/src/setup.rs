@@ -435,7 +435,7 @@ impl ToolsAndHooks {
             notice: Arc::new(|text| output::warning(&text)),
         };
         let hooks = hooks::load(assembly, &needs);
-        hooks::report(&hooks.problems);
+        output::problems(&hooks.problems);
         let mut asked: Vec<_> = guard.into_iter().chain(hooks.hooks).collect();
         asked.extend(inputs.foreign.present().iter().flat_map(|dialect| dialect.hooks()));
         if inputs.audience != Audience::Others {

@@ -44,17 +44,16 @@ use args::{
     ChatArgs, Cli, Command, CommandCommand, ConfigCommand, Global, McpCommand, MemoryCommand,
     OutputFormat, PluginCommand, RunArgs, RunAudit, RunFormat, SandboxCommand, ToolsCommand,
 };
-use clap::CommandFactory;
-use contract::text::{closest, head, visible};
-use serde_json::{Value, json};
-use tokio::runtime::Builder;
-
 use assemble::assembly::{Assembly, workers};
 use assemble::environment::{self, Terminal};
 use assemble::exit::{Exit, Outcome, Problem};
 use assemble::output;
 use assemble::run_context::RunContext;
+use clap::CommandFactory;
+use contract::text::{closest, head, visible};
 use login::Start;
+use serde_json::{Value, json};
+use tokio::runtime::Builder;
 
 pub(crate) fn run(mut cli: Cli) -> Outcome {
     if cli.global.version {

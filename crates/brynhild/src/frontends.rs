@@ -11,7 +11,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ::tui::question;
+use ::tui::theme::Role;
 use agent::conversation::Conversation;
+use assemble::output;
+use assemble::output::style::{self, Palette};
+use assemble::run_context::RunContext;
+use assemble::signals::Signals;
 use async_trait::async_trait;
 use contract::event::{Answer, Event, EventKind, Input, Outcome};
 use line_ui::quiet::Quiet;
@@ -21,11 +27,6 @@ use line_ui::verdict::Verdict;
 use line_ui::view::Questions;
 pub(crate) use line_ui::view::View;
 
-use assemble::output::style::Palette;
-use assemble::output::{self, question};
-use assemble::run_context::RunContext;
-use assemble::signals::Signals;
-
 struct LineQuestions {
     project: Option<PathBuf>,
     palette: Palette,
@@ -34,7 +35,17 @@ struct LineQuestions {
 #[async_trait(?Send)]
 impl Questions for LineQuestions {
     async fn ask(&self, asked: &[Arc<Event>]) -> io::Result<Vec<Answer>> {
-        question::ask(asked, self.project.as_deref(), self.palette).await
+        let paint = |role, text: &str| {
+            let style = match role {
+                Role::Caution => self.palette.caution,
+                Role::Soft => self.palette.soft,
+                Role::Heading => self.palette.strong,
+                Role::Code => self.palette.code,
+                _ => anstyle::Style::new(),
+            };
+            style::paint(style, text)
+        };
+        question::ask(asked, self.project.as_deref(), &paint).await
     }
 }
 

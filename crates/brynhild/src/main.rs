@@ -7,13 +7,12 @@ use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use clap::Parser;
-use clap::error::ErrorKind;
-use contract::text::{is_hidden, visible};
-
 use args::Cli;
 use assemble::exit::{Exit, Problem};
 use assemble::output;
+use clap::Parser;
+use clap::error::ErrorKind;
+use contract::text::{is_hidden, visible};
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();

@@ -1,4 +1,5 @@
 //! Models for prompt hooks: the conversation's own, or another one of its provider.
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -2,11 +2,11 @@
 
 use ::mcp::frontend::{DialogInput, Frontend};
 use ::tui::host::ReplyKind;
+use ::tui::{inquiries, question};
 use async_trait::async_trait;
+use line_ui::status_line::StatusLinePause;
 
 use crate::output;
-use crate::output::question;
-use crate::output::status_line::{self, StatusLinePause};
 use crate::run_context::RunContext;
 
 /// The terminal as the front end of servers.
@@ -31,7 +31,7 @@ impl Frontend for Terminal {
     }
 
     fn is_full_screen(&self) -> bool {
-        status_line::is_full_screen()
+        inquiries::is_full_screen()
     }
 
     fn has_terminal(&self) -> bool {
@@ -48,7 +48,7 @@ impl Frontend for Terminal {
             DialogInput::Choice { choices, default } => ReplyKind::One { choices, usual: default },
             DialogInput::Text(label) => ReplyKind::Text(label),
         };
-        status_line::ask_on_screen(title, body, wanted).await
+        inquiries::ask_on_screen(title, body, wanted).await
     }
 
     async fn line(&self, text: &str, prompt: &str) -> Option<String> {

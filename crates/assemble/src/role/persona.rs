@@ -1,11 +1,11 @@
 //! `--agent NAME`: a run that is an agent's from its first word. The agent is a role, or one that a
 //! file of instructions describes.
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use agent::registry::IsHidden;
-
 use contract::tool::Tool;
 use files::private;
 use plugins::claude::{self, AgentFile};

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use contract::python::PythonHost;
 use initrunner::role::{Finding, Role, Severity, ToolEntry};
 use plugins::dialects::initrunner::{self as dialect, GrantedNetwork};
-use plugins::initrunner::{Entry, EntryProblem, RoleFacts};
-
 pub(super) use plugins::dialects::initrunner::{Loaded, entry_place};
 pub(super) use plugins::initrunner::custom::Depth;
+use plugins::initrunner::{Entry, EntryProblem, RoleFacts};
 
 use crate::assembly::Assembly;
 use crate::exit::Problem;

@@ -1,4 +1,5 @@
 //! `acp`: an editor holds conversations over the Agent Client Protocol.
+
 use std::cell::OnceCell;
 use std::fs::File;
 use std::io;

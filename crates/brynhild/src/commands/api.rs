@@ -1,4 +1,5 @@
 //! `api`: which providers there are, which one would answer and why, and whether it does.
+
 use std::time::Instant;
 
 use args::ApiCommand;

@@ -1,4 +1,5 @@
 //! `pending` and `approve`: the calls of a role that wait for approval after its run has ended.
+
 use std::path::PathBuf;
 
 use args::{ApproveArgs, Global};

@@ -1,4 +1,5 @@
 //! `run -a`: lets a role work on a task by itself.
+
 use std::mem::take;
 
 use args::RunArgs;

@@ -1,4 +1,5 @@
 //! `chat`: answers one prompt.
+
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};

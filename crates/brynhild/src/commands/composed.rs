@@ -1,4 +1,5 @@
 //! `run` and `validate` for documents of several agents. A single role is passed on.
+
 use std::path::Path;
 use std::time::Instant;
 

@@ -2,17 +2,16 @@
 
 use anstyle::Style;
 use args::{ConfigCommand, Global, OutputFormat};
-use config::load::LayerFile;
-use config::show::{self, Form, Provenance};
-use serde_json::{Map, Value, json};
-use setup::user_files::SESSIONS;
-
 use assemble::assembly::Assembly;
 use assemble::exit::{Exit, Outcome, Problem};
 use assemble::output;
 use assemble::output::style::Palette;
 use assemble::provider_choice::{self, Choice, Key};
 use assemble::run_context::RunContext;
+use config::load::LayerFile;
+use config::show::{self, Form, Provenance};
+use serde_json::{Map, Value, json};
+use setup::user_files::SESSIONS;
 
 pub(crate) fn run(assembly: &Assembly, command: Option<ConfigCommand>) -> Outcome {
     match command {

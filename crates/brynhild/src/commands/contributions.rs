@@ -1,5 +1,6 @@
 //! `skill`, `command`, `rules`, `profile` and `agents`: lists, shows and checks what the user, the
 //! project and plugins contribute.
+
 use std::path::{Path, PathBuf};
 
 use args::{CommandCommand, ProfileCommand, RulesCommand, SkillCommand};

@@ -1,4 +1,5 @@
 //! `demo`: a whole task with the built-in model, through the real loop, tools, policy and sandbox.
+
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;

@@ -1,11 +1,10 @@
 //! `doctor`: checks what the program needs, one line each.
 
-use setup::doctor::{self, Check};
-
 use assemble::assembly::Assembly;
 use assemble::exit::{Exit, Outcome};
 use assemble::output;
 use assemble::provider_choice::{self, Key};
+use setup::doctor::{self, Check};
 
 pub(super) async fn run(assembly: &Assembly) -> Outcome {
     let environment = &assembly.environment;

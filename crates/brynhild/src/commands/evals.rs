@@ -1,4 +1,5 @@
 //! `test`: runs the cases of a suite with a role, and checks what the role did.
+
 use std::path::PathBuf;
 
 use args::TestArgs;

@@ -1,4 +1,5 @@
 //! `plugin grant` and `mcp grant`: write grants into the user's configuration, after a yes.
+
 use args::{GrantArgs, McpScope};
 use assemble::assembly::Assembly;
 use assemble::exit::{Exit, Outcome, Problem};

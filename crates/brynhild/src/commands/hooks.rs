@@ -1,4 +1,5 @@
 //! `hooks`: lists hooks, tries them, and checks their files.
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -69,7 +70,7 @@ fn list(assembly: &Assembly, event: Option<&str>) -> Outcome {
     let mut hooks: Vec<&Listed> = loaded.listing.iter().filter(is_wanted).collect();
     hooks.sort_by_key(|hook| hook.event);
     if !assembly.wants_json() {
-        hooks::report(&loaded.problems);
+        output::problems(&loaded.problems);
     }
     let path = |path: PathBuf| path.is_file().then(|| path.display().to_string());
     let global = assembly.loaded.config_dir.as_ref().map(|dir| dir.join(setup::user_files::HOOKS));
@@ -138,7 +139,7 @@ async fn test(assembly: &Assembly, event: Event, what: Pretended<'_>) -> Outcome
         let answering = assemble::answering_model::answering(assembly).await?;
         loaded = load(assembly, Some(&answering))?;
     }
-    hooks::report(&loaded.problems);
+    output::problems(&loaded.problems);
     let tried = loaded.rehearse(event, what).await;
     let others = counterpart(event.name());
     if !assembly.wants_json() && !foreign(assembly, Some(&others)).is_empty() {

@@ -1,5 +1,6 @@
 //! Without a command, on a terminal: a conversation on the whole screen. Input is accepted at once;
 //! plugins, servers and the session are opened in the background.
+
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,11 +10,10 @@ use ::trust::store::Decision;
 use args::{ChatArgs, Global, OutputFormat};
 use assemble::assembly::Assembly;
 use assemble::exit::{Exit, Outcome, Problem};
-use assemble::output::{self, status_line};
 use assemble::run_context::RunContext;
 use assemble::session_choice::{self, SessionStorage};
 use assemble::setup::Reload;
-use assemble::{role, themes};
+use assemble::{output, role, themes};
 use contract::event::{Event, Level};
 use contract::id::SessionId;
 use contract::policy::Mode;
@@ -51,8 +51,8 @@ pub(crate) async fn run(mut assembly: Assembly, words: Option<String>) -> Outcom
     let mut app = App::new(settings, Instant::now());
     let mut screen = Screen::take(screen_options)?;
     output::report_to(Box::new(screen.reporter()));
-    let asked =
-        status_line::take_screen().ok_or_else(|| Problem::failed("the screen is taken already"))?;
+    let asked = tui::inquiries::take_screen()
+        .ok_or_else(|| Problem::failed("the screen is taken already"))?;
     let inquiries = Inquiries::new(asked);
     screen.draw(|frame| app.draw(frame))?;
     let assembly = Box::pin(settled(assembly, (&mut app, &mut screen))).await?;

@@ -1,5 +1,6 @@
 //! Conversations that editors, browsers and programs hold: opened by a directory, with the slash
 //! commands of the terminal.
+
 use std::path::Path;
 use std::sync::Arc;
 

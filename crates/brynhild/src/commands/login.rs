@@ -1,4 +1,5 @@
 //! `login`, `logout` and the first start: choose a provider, store its key, choose a model.
+
 use assemble::assembly::Assembly;
 use assemble::exit::{Exit, Outcome, Problem};
 use assemble::prompt_source::read_stdin;

@@ -1,4 +1,5 @@
 //! `logs`: lists, prints and exports conversation logs.
+
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
 //! `memory`: lists, clears, exports, imports and consolidates the memory of a role.
+
 use std::io::Write;
 use std::path::Path;
 

@@ -1,16 +1,15 @@
 //! `models`: what the chosen provider offers, and what the configuration knows of models.
 
 use args::{ModelOrder, ModelsCommand};
-use config::settings::{Binding, RegisteredModel};
-use contract::provider::Model;
-use serde_json::{Value, json};
-use setup::models::{self, Order};
-
 use assemble::assembly::Assembly;
 use assemble::exit::{Exit, Outcome, Problem};
 use assemble::model_list::{self, offered};
 use assemble::output;
 use assemble::run_context::RunContext;
+use config::settings::{Binding, RegisteredModel};
+use contract::provider::Model;
+use serde_json::{Value, json};
+use setup::models::{self, Order};
 
 pub(crate) async fn run(assembly: &Assembly, command: &ModelsCommand) -> Outcome {
     let mut models = match command {

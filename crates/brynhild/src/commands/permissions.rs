@@ -1,5 +1,6 @@
 //! `permissions`, `policy` and `audit`: lists and revokes remembered permissions, explains how a
 //! call would be judged without running it, and shows the record of decisions.
+
 use std::io::Write as _;
 
 use ::audit::decisions::Entry;
@@ -11,7 +12,7 @@ use approvals::remembered::{Remembered, take};
 use args::{AuditCommand, AuditExportArgs, PermissionsCommand, PolicyCommand};
 use assemble::assembly::Assembly;
 use assemble::exit::{Exit, Outcome, Problem};
-use assemble::output::{self, question, table};
+use assemble::output::{self, table};
 use assemble::permissions::remembered;
 use assemble::role::stores;
 use assemble::run_context::RunContext;
@@ -21,6 +22,7 @@ use contract::policy::{Decision, Reason, Ruling};
 use contract::sandbox::Access;
 use contract::tool::Plan;
 use serde_json::{Value, json};
+use tui::question;
 
 use super::json_input;
 

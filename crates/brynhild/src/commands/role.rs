@@ -1,4 +1,5 @@
 //! `run`, `validate` and `ingest`: plays a role, checks one, and reads its documents.
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

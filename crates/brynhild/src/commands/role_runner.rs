@@ -1,4 +1,5 @@
 //! Runs roles for test suites, autonomous runs, and roles of several agents.
+
 use std::cell::Cell;
 use std::io;
 use std::sync::Arc;

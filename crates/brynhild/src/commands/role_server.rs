@@ -1,4 +1,5 @@
 //! `run --serve`: agents over HTTP, as models.
+
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};

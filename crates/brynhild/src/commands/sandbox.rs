@@ -7,6 +7,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use args::{SandboxCommand, SandboxProfile};
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::run_context::RunContext;
+use assemble::signals::Signals;
 use clap::ValueEnum;
 use contract::policy::Mode;
 use contract::sandbox::{
@@ -16,11 +20,6 @@ use line_ui::terminal_filter::TerminalFilter;
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
-
-use assemble::assembly::Assembly;
-use assemble::exit::{Exit, Outcome, Problem};
-use assemble::run_context::RunContext;
-use assemble::signals::Signals;
 
 /// A shell's exit code if a program was not found.
 const NOT_FOUND: u8 = 127;

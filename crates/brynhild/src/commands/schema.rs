@@ -5,13 +5,12 @@ use std::io;
 use std::path::Path;
 
 use args::{Cli, Global, OutputFormat};
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::output;
 use clap::CommandFactory as _;
 use clap_complete::Shell;
 use contract::event::{Event, Input};
 use serde_json::json;
-
-use assemble::exit::{Exit, Outcome, Problem};
-use assemble::output;
 
 /// Prints the schema of events or inputs.
 pub(crate) fn print(inputs: bool) -> Outcome {

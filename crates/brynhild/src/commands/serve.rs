@@ -1,4 +1,5 @@
 //! `serve`: browsers and programs hold conversations over HTTP.
+
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
 //! `session`: lists, shows, renames, deletes, exports and searches sessions, and undoes the
 //! changes that they made to files.
+
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 

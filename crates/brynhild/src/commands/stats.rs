@@ -1,7 +1,12 @@
 //! `stats`: what sessions took, in tokens, money and calls.
+
 use std::collections::BTreeMap;
 
 use args::{StatsArgs, StatsOrder};
+use assemble::assembly::Assembly;
+use assemble::exit::{Outcome, Problem};
+use assemble::setup::{self, ToolListing};
+use assemble::{output, pricing};
 use contract::tool::ToolSpec;
 use serde_json::{Value, json};
 use statistics::Figures;
@@ -10,11 +15,6 @@ use statistics::tables::{
     spent_rows, used_rows,
 };
 use tools::tool_search;
-
-use assemble::assembly::Assembly;
-use assemble::exit::{Outcome, Problem};
-use assemble::setup::{self, ToolListing};
-use assemble::{output, pricing};
 
 pub(crate) async fn run(assembly: &Assembly, args: &StatsArgs) -> Outcome {
     let store = assembly.store()?;

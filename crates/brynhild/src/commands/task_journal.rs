@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use args::RunArgs;
+use assemble::assembly::Assembly;
+use assemble::exit::Problem;
+use assemble::role::stores;
 use audit::tasks::{FlowResults, TaskJournal, TaskRecord};
 use initrunner::compose::{Composed, Kind};
 use initrunner::member_run::{ComposedRun, VoteRecord};
 use serde_json::{Value, json};
-
-use assemble::assembly::Assembly;
-use assemble::exit::Problem;
-use assemble::role::stores;
 
 /// Opens the record of a task, with the results of the flow that is resumed.
 pub(super) fn open(

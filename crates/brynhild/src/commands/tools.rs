@@ -1,4 +1,5 @@
 //! `tools`: lists tools, prints their schemas, runs one, counts calls.
+
 use std::path::Path;
 use std::sync::Arc;
 

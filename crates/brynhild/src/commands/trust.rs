@@ -6,16 +6,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use args::TrustArgs;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::project_root::project_root;
+use assemble::run_context::RunContext;
+use assemble::{output, trust_store};
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use trust::review::{Detail, QUESTION, Review};
 use trust::store::{Decision, Record, Store};
-
-use assemble::exit::{Exit, Outcome, Problem};
-use assemble::output::{self, question};
-use assemble::project_root::project_root;
-use assemble::run_context::RunContext;
-use assemble::trust_store;
+use tui::question;
 
 const CHANGED: &str = "the files of this project changed while you were asked";
 

@@ -1,16 +1,16 @@
 //! Writes conversations to files and to standard output.
+
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use args::ExportFormat;
+use assemble::exit::Problem;
+use assemble::run_context::RunContext;
+use assemble::{named_file, output};
 use contract::event::Event;
 use contract::id::SessionId;
 use sessions::error::Error;
 use sessions::export::{Export, ExportError, Thinking};
-
-use assemble::exit::Problem;
-use assemble::run_context::RunContext;
-use assemble::{named_file, output};
 
 /// Exports the current conversation as Markdown: from its log, or from `unsaved` if it has none.
 pub(crate) fn export_conversation(

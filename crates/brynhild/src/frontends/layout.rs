@@ -2,10 +2,9 @@
 
 use ::tui::prose::{Prose, Voice};
 use ::tui::text;
-use line_ui::plain::{Layout, terminal_size};
-
 use assemble::assembly::Assembly;
 use assemble::output;
+use line_ui::plain::{Layout, terminal_size};
 
 struct ProseLayout(Prose);
 

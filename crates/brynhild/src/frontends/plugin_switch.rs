@@ -1,4 +1,8 @@
 //! Turns plugins on and off, for `plugin enable` and the plugin picker.
+
+use assemble::assembly::Assembly;
+use assemble::exit::{Exit, Outcome, Problem};
+use assemble::{audit, output};
 use contract::text::{closest, visible};
 use files::private;
 use plugins::dialects::Named;
@@ -6,10 +10,6 @@ use plugins::env::state_file;
 use plugins::plugin::PluginState;
 use plugins::state::{self, State};
 use serde_json::json;
-
-use assemble::assembly::Assembly;
-use assemble::exit::{Exit, Outcome, Problem};
-use assemble::{audit, output};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Switch {

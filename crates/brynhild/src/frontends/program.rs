@@ -1,4 +1,5 @@
 //! A conversation with a program: it sends inputs as lines of JSON, and reads the events.
+
 use std::cell::RefCell;
 use std::io;
 use std::sync::Arc;

@@ -9,7 +9,15 @@ use std::path::Path;
 
 use ::mcp::PromptCommand;
 use ::tui::slash::{self, Misuse};
+pub(crate) use ::tui::slash::{BUILTIN, Control, RewindFiles, Slash, builtin, parse, sentence};
 use args::OutputFormat;
+use assemble::answering_model::AnsweringModel;
+use assemble::assembly::{Assembly, workers};
+use assemble::exit::Problem;
+use assemble::permissions::remembered;
+use assemble::run_context::RunContext;
+use assemble::setup::{self, ToolListing};
+use assemble::{effort, mcp, output};
 use config::redact;
 use contract::id::SessionId;
 use contract::message::Usage;
@@ -23,16 +31,6 @@ use plugins::commands::{Placeholders, Places, Rank, Table, Variable};
 use plugins::problem::Problem as Fault;
 use python_host::Missing;
 use serde_json::json;
-
-use assemble::answering_model::AnsweringModel;
-use assemble::assembly::{Assembly, workers};
-use assemble::exit::Problem;
-use assemble::permissions::remembered;
-use assemble::run_context::RunContext;
-use assemble::setup::{self, ToolListing};
-use assemble::{effort, mcp, output};
-
-pub(crate) use ::tui::slash::{BUILTIN, Control, RewindFiles, Slash, builtin, parse, sentence};
 
 const LOGIN: &str = "`brynhild login` in a shell stores a key and chooses a model. Then \
                      `brynhild -c` continues here, and `/model` switches.";

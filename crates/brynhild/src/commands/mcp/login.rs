@@ -1,4 +1,5 @@
 //! `mcp login` and `mcp logout`: the key to a server behind an address.
+
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;

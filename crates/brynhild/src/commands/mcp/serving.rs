@@ -1,4 +1,5 @@
 //! The program behind `mcp serve`: each call of another agent runs as a conversation of its own.
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,8 +18,6 @@ use assemble::exit::Problem;
 use assemble::fallback::fallback;
 use assemble::mcp::terminal::Terminal;
 use assemble::output;
-use assemble::output::question::about;
-use assemble::output::style::Palette;
 use assemble::run_context::RunContext;
 use assemble::setup::{self, BackgroundServices, Reload, Setup};
 use assemble::side_conversation::SideConversation;
@@ -179,7 +178,7 @@ impl Host for ServingHost {
     }
 
     fn question(&self, asked: &Event) -> String {
-        about(asked, None, Palette::plain()).trim().to_owned()
+        tui::question::about(asked, None, &|_, text| text.to_owned()).trim().to_owned()
     }
 
     fn frontend(&self) -> &dyn Frontend {

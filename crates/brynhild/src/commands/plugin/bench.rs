@@ -1,5 +1,6 @@
 //! `plugin bench`: measures the tools of a plugin, each in a temporary project with a fresh
 //! configuration.
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;

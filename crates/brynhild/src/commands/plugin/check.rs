@@ -1,4 +1,5 @@
 //! `plugin check`: reports how much of a plugin works here.
+
 use std::path::Path;
 
 use args::Global;

@@ -1,5 +1,6 @@
 //! `plugin dev`: works with a plugin that is being written. Naming its directory is consent to run
 //! it, in its sandbox.
+
 use std::path::{Path, PathBuf};
 
 use args::{Global, PluginDevArgs};

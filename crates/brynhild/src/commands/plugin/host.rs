@@ -1,5 +1,6 @@
 //! The program as the installation of plugins sees it. Programs that fetch plugins run confined, with
 //! network access: they write to one directory only.
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

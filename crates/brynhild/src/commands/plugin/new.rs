@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use args::PluginNewArgs;
-use plugin_kit::template::TEMPLATES;
-use serde_json::json;
-
 use assemble::exit::{Outcome, Problem};
 use assemble::run_context::RunContext;
+use plugin_kit::template::TEMPLATES;
+use serde_json::json;
 
 pub(super) fn run(run: &RunContext, args: &PluginNewArgs) -> Outcome {
     let template = TEMPLATES.iter().find(|it| it.kind == args.kind);

@@ -1,15 +1,15 @@
 //! Checks the parts of a plugin's directory, for its author. Its Python runs in its sandbox, unless
 //! the directory belongs to a project that is not trusted.
+
 use std::path::Path;
 
+use assemble::assembly::{Assembly, workers};
+use assemble::exit::Problem;
 use plugins::discovery::Trust;
 use plugins::manifest::Validation;
 use plugins::parts;
 use plugins::plugin::Place;
 use python_host::Missing;
-
-use assemble::assembly::{Assembly, workers};
-use assemble::exit::Problem;
 
 /// Adds the faults of the parts of the plugin in `root` to those of its manifest.
 pub(super) async fn check(

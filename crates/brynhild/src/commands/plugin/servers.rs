@@ -1,4 +1,5 @@
 //! The tools of the MCP servers of installed plugins, compared with `plugins.lock`.
+
 use std::collections::BTreeMap;
 
 use ::mcp::{CatalogState, Servers};

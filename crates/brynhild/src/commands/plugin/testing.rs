@@ -1,5 +1,6 @@
 //! `plugin test`: checks a plugin, runs the examples of its tools and plays its scenarios, each in
 //! a temporary project with a fresh configuration.
+
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
 //! An open conversation and the view of it: turns, other inputs, and what comes after.
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;

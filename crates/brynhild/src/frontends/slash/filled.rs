@@ -1,19 +1,19 @@
 //! Expands a command of another plugin system: arguments, files that it names, and its shell lines,
 //! which the agent runs like calls of the model.
+
 use std::path::Path;
 use std::sync::Arc;
 
+use assemble::assembly::Assembly;
+use assemble::exit::Problem;
+use assemble::skill_grants::grant_name;
+use assemble::{output, permissions};
 use contract::action::Action;
 use contract::policy::{Approvals, Decision};
 use contract::prompt_lines::PromptLine;
 use contract::skill::Skill;
 use contract::tool::ToolSpec;
 use plugins::commands::{Command, Here, Piece, Recipe};
-
-use assemble::assembly::Assembly;
-use assemble::exit::Problem;
-use assemble::skill_grants::grant_name;
-use assemble::{output, permissions};
 
 const MAX_FILE_BYTES: u64 = 100_000;
 

@@ -1,13 +1,12 @@
 //! Commands that run a shell line in the sandbox. Their output is shown, and not sent to the model.
 
+use assemble::assembly::Assembly;
+use assemble::exit::Problem;
+use assemble::run_context::RunContext;
 use contract::policy::Mode;
 use contract::sandbox::{Access, Fixed};
 use plugins::claude::shell;
 use plugins::commands::{Command, Rank};
-
-use assemble::assembly::Assembly;
-use assemble::exit::Problem;
-use assemble::run_context::RunContext;
 
 pub(super) async fn run(
     assembly: &Assembly,

@@ -1,4 +1,5 @@
 //! The output of `/status`, `/config`, `/context`, `/agents` and `/mcp`.
+
 use assemble::agent_list::{Agent, AgentList};
 use assemble::assembly::Assembly;
 use assemble::exit::Problem;

@@ -1,4 +1,5 @@
 //! The output of built-in commands.
+
 use std::sync::Arc;
 
 use approvals::listing::ListedRule;

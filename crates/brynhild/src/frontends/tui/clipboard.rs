@@ -1,7 +1,6 @@
 //! Clipboards that a terminal may not reach: of tmux, and of the desktop.
 
 use ::tui::clipboard::{CopyProgram, copy_programs};
-
 use assemble::run_context::RunContext;
 
 /// Copies a text. Failures are not reported: the terminal also gets it.

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use files::private;
-
 use assemble::exit::Problem;
 use assemble::run_context::RunContext;
+use files::private;
 
 pub(super) async fn edit(run: &RunContext, text: &str) -> Result<String, Problem> {
     let environment = &run.environment;

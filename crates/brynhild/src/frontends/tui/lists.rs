@@ -1,4 +1,5 @@
 //! Lists that the interface shows: files, commands, models, sessions, plugins, permissions, themes.
+
 use std::path::Path;
 
 use ::tui::host::{Answer, Item, Picks, RecentSession};
