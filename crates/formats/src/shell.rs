@@ -3,13 +3,16 @@
 /// Quotes a word, unless a shell takes it as it is.
 pub fn quote(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@%+".contains(c);
-    // At its start `=x` means a program to some shells; `NAME=x` sets a variable.
-    let is_assignment = word
-        .split_once('=')
-        .is_some_and(|(name, _)| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'));
-    if !word.is_empty() && word.chars().all(is_plain) && !is_assignment {
+    // At its start `=x` means a program to some shells.
+    if !word.is_empty() && word.chars().all(is_plain) && !word.starts_with('=') {
         word.to_owned()
-    } else if word.contains('\'') && !word.contains(['"', '$', '`', '\\', '!']) {
+    } else {
+        in_quotes(word)
+    }
+}
+
+fn in_quotes(word: &str) -> String {
+    if word.contains('\'') && !word.contains(['"', '$', '`', '\\', '!']) {
         format!("\"{word}\"")
     } else {
         // Rules know no backslashes, so a quote is quoted by the other one.
@@ -28,8 +31,16 @@ pub fn quote_path(path: &str) -> String {
 
 /// Quotes words and joins them to a command line.
 pub fn join<S: AsRef<str>>(words: impl IntoIterator<Item = S>) -> String {
-    let words: Vec<String> = words.into_iter().map(|word| quote(word.as_ref())).collect();
-    words.join(" ")
+    let mut words = words.into_iter();
+    let Some(first) = words.next() else { return String::new() };
+    let first = first.as_ref();
+    // In front of a program `NAME=x` sets a variable.
+    let mut line = if first.contains('=') { in_quotes(first) } else { quote(first) };
+    for word in words {
+        line.push(' ');
+        line.push_str(&quote(word.as_ref()));
+    }
+    line
 }
 
 /// The words of a text that a user typed: blanks separate them and quotes hold them together. A
@@ -66,8 +77,9 @@ mod tests {
     #[test]
     fn words_are_quoted_if_needed() {
         let words =
-            ["git", "a b", "", "it's", "$'a'", "$HOME", "~", "--a=b", "A=1", "=ls", "x:y@z"];
-        let quoted = r#"git 'a b' '' "it's" '$'"'"'a'"'"'' '$HOME' '~' --a=b 'A=1' '=ls' x:y@z"#;
+            ["A=1", "git", "a b", "", "it's", "$'a'", "$HOME", "~", "--a=b", "B=1", "=ls", "x:y@z"];
+        let quoted =
+            r#"'A=1' git 'a b' '' "it's" '$'"'"'a'"'"'' '$HOME' '~' --a=b B=1 '=ls' x:y@z"#;
         assert_eq!(join(words), quoted);
         assert_eq!(self::words(quoted), words);
     }

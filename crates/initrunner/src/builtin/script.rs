@@ -9,7 +9,7 @@ use contract::action::Action;
 use contract::message::ToolCall;
 use contract::tool::{Plan, Risk, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use files::surroundings::Surroundings;
-use formats::shell::quote;
+use formats::shell;
 use serde_json::{Map, Value, json};
 
 use super::options::Options;
@@ -182,13 +182,9 @@ impl Tool for RunScript {
     fn actions(&self, args: &Value) -> Result<Plan, ToolError> {
         self.check().map_err(ToolError::Input)?;
         let env = self.env(args);
-        let env = env.iter().map(|(name, value)| format!("{name}={} ", quote(value)));
-        let command = format!(
-            "{}{} -c {}",
-            env.collect::<String>(),
-            quote(&self.interpreter),
-            quote(&self.body)
-        );
+        let env = env.iter().map(|(name, value)| format!("{name}={} ", shell::quote(value)));
+        let command = shell::join([self.interpreter.as_str(), "-c", &self.body]);
+        let command = env.collect::<String>() + &command;
         Ok(Plan::from(vec![Action::Run { command, cwd: self.cwd.clone() }]))
     }
 
