@@ -176,7 +176,7 @@ impl Rule {
             // Any text may look like a command; only an argument that is meant for one is read so.
             let is_command = self.argument.is_some() || ["command", "cmd"].contains(&name);
             self.is_match(text)
-                || (is_command && self.is_match(&shell::words(text).join(" ")))
+                || (is_command && commands(text).iter().any(|text| self.is_match(text)))
                 || paths(text, root).iter().any(|path| {
                     // The names of directories above the project are no part of what a value says.
                     self.is_full == path.starts_with('/') && self.is_match(path)
@@ -208,6 +208,21 @@ fn has_leaf((name, value): (&str, &Value), is_wanted: &dyn Fn(&str, &str) -> boo
             is_wanted(name, &python::to_text(value))
         }
     }
+}
+
+/// A value as the words of a command: also without the directory of the program, and without the
+/// options that follow it.
+fn commands(value: &str) -> Vec<String> {
+    let words = shell::words(value);
+    let Some((program, args)) = words.split_first() else { return Vec::new() };
+    let name = program.rsplit('/').next().unwrap_or(program);
+    let options = args.iter().take_while(|arg| arg.starts_with('-')).count();
+    let line = |program: &str, args: &[String]| {
+        let args = args.iter().map(String::as_str);
+        std::iter::once(program).chain(args).collect::<Vec<_>>().join(" ")
+    };
+    let lines = |args| [line(program, args), line(name, args)];
+    [lines(args), lines(&args[options..])].concat()
 }
 
 /// A value as a path from `root` and in full, by its names and by the target of symlinks.
@@ -332,7 +347,10 @@ mod tests {
         let full = full.below("/top/sub".into());
         assert!(full.refusal("run", &json!({"path": "./key"})).is_some());
         assert_eq!(full.refusal("run", &json!({"path": "./x"})), None);
-        // Only the policy reads the text of a command.
+        for command in ["git push", "/usr/bin/git push", "git -q --all push", "git 'push' -n"] {
+            assert!(refusal(&rules, &json!({"command": command})).is_some(), "{command}");
+        }
+        // Only the policy knows which options take a word.
         assert_eq!(refusal(&rules, &json!({"command": "git -C . push"})), None);
         let any = json!({"deny": ["git push*"]});
         assert!(refusal(&any, &json!({"command": "git  push"})).is_some());
