@@ -210,8 +210,8 @@ fn has_leaf((name, value): (&str, &Value), is_wanted: &dyn Fn(&str, &str) -> boo
     }
 }
 
-/// A value as the words of a command: also without the directory of the program, and without the
-/// options that follow it.
+/// A value as the words of a command: also without the directory of the program, and without
+/// some of the options that follow it.
 fn commands(value: &str) -> Vec<String> {
     let words = shell::words(value);
     let Some((program, args)) = words.split_first() else { return Vec::new() };
@@ -221,11 +221,10 @@ fn commands(value: &str) -> Vec<String> {
         let args = args.iter().map(String::as_str);
         std::iter::once(program).chain(args).collect::<Vec<_>>().join(" ")
     };
-    let lines = |args| [line(program, args), line(name, args)];
-    [lines(args), lines(&args[options..])].concat()
+    (0..=options).flat_map(|at| [program, name].map(|program| line(program, &args[at..]))).collect()
 }
 
-/// A value as a path from `root` and in full, by its names and by the target of symlinks.
+/// A value as a path from `root` and in full, by its name and by the target of symlinks.
 fn paths(value: &str, root: &Path) -> Vec<String> {
     if value.is_empty() || value.len() > PATH_LIMIT || value.contains(['\0', '\n']) {
         return Vec::new();
@@ -236,14 +235,24 @@ fn paths(value: &str, root: &Path) -> Vec<String> {
     let roots = [Some(root.clone()), root.canonicalize().ok()];
     let mut paths = Vec::new();
     for target in targets.into_iter().flatten() {
-        for root in roots.iter().flatten() {
-            paths.extend(target.strip_prefix(root).map(Path::to_owned));
-        }
+        paths.extend(roots.iter().flatten().map(|root| relative(&target, root)));
         paths.push(target);
     }
     let texts = paths.iter().map(|path| path.display().to_string()).filter(|it| !it.is_empty());
     // `secret/*` means what is in a directory, and so the directory.
     texts.flat_map(|path| [format!("{path}/"), path]).collect()
+}
+
+/// A path from a directory, with `..` if it is not below it.
+fn relative(path: &Path, directory: &Path) -> PathBuf {
+    let mut up = PathBuf::new();
+    for above in directory.ancestors() {
+        if let Ok(rest) = path.strip_prefix(above) {
+            return up.join(rest);
+        }
+        up.push("..");
+    }
+    up
 }
 
 #[derive(Clone, Debug, Default)]
@@ -338,6 +347,14 @@ mod tests {
             assert!(refusal(&rules, &args).is_some(), "{args}");
         }
         assert_eq!(refusal(&rules, &json!({"path": "src/secret.rs"})), None);
+        let above = Guard::read(&json!({"permissions": {"deny": ["path=../*"]}})).unwrap();
+        let above = above.below("/top/sub".into());
+        for path in ["./../k", "x/../../k", "/top/k", "/etc/passwd"] {
+            assert!(above.refusal("run", &json!({"path": path})).is_some(), "{path}");
+        }
+        assert_eq!(above.refusal("run", &json!({"path": "/top/sub/k"})), None);
+        let option = json!({"deny": ["command=rm -f*"]});
+        assert!(refusal(&option, &json!({"command": "rm -r -f x"})).is_some());
         let allowed = json!({"default": "deny", "allow": ["path=docs/*", "command=git log*"]});
         assert_eq!(refusal(&allowed, &json!({"path": "docs/a"})), None);
         assert!(refusal(&allowed, &json!({"path": "./docs/a"})).is_some());
@@ -364,7 +381,8 @@ mod tests {
         std::os::unix::fs::symlink("secret", directory.path().join("s")).unwrap();
         let found = paths("s/../s", directory.path());
         assert!(found.contains(&"secret/".to_owned()), "{found:?}");
-        assert!(paths("x/../../k", Path::new("/p/q")).contains(&"/p/k".to_owned()));
+        let found = paths("x/../../k", Path::new("/p/q"));
+        assert!(found.contains(&"/p/k".to_owned()) && found.contains(&"../k".to_owned()));
         assert!(paths("a\nb", directory.path()).is_empty());
     }
 
