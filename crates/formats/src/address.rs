@@ -29,14 +29,14 @@ pub fn is_private(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => is_private_v4(address),
         IpAddr::V6(address) => match address.segments() {
-            // NAT64 and 6to4 carry an IPv4 address.
-            [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
+            // NAT64 carries an IPv4 address.
+            [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
                 is_private_v4(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)))
             }
             // Protocol assignments such as Teredo; documentation.
             [0x2001, second, ..] => second < 0x0200 || second == 0x0db8,
-            // Only global unicast is public, less documentation.
-            [first, ..] => first & 0xe000 != 0x2000 || first == 0x3fff,
+            // Only global unicast is public, less 6to4 and documentation.
+            [first, ..] => first & 0xe000 != 0x2000 || [0x2002, 0x3fff].contains(&first),
         },
     }
 }
@@ -102,6 +102,7 @@ mod tests {
             "64:ff9b::7f00:1",
             "64:ff9b:1::1",
             "2002:7f00:1::",
+            "2002:808:808::",
             "2001:db8::1",
             "2001:0:0:0:0:0:80ff:fffe",
             "100::1",
@@ -122,7 +123,6 @@ mod tests {
             "2606:4700::1111",
             "2001:4860:4860::8888",
             "64:ff9b::808:808",
-            "2002:808:808::",
         ] {
             assert!(!is_private(address.parse().unwrap()), "{address}");
         }
