@@ -1,4 +1,4 @@
-//! Markdown files of these plugins, read leniently: front matter and quotes may be missing.
+//! Markdown files of these plugins and of a project's `.claude` directory, read leniently: front matter and quotes may be missing.
 
 use std::path::{Path, PathBuf};
 
@@ -26,17 +26,33 @@ pub(crate) fn files_below(
     depth: usize,
     problems: &mut Vec<Problem>,
 ) -> Vec<PathBuf> {
-    let entries = foreign::entries(directory, MOST_FILES);
     let mut found = Vec::new();
+    add_files(directory, depth, &mut found, problems);
+    if found.len() == MOST_FILES {
+        let what = format!("only {MOST_FILES} files below this directory were read");
+        problems.push(Problem::new(directory, what, "keep fewer Markdown files in it"));
+    }
+    found
+}
+
+fn add_files(
+    directory: &Path,
+    depth: usize,
+    found: &mut Vec<PathBuf>,
+    problems: &mut Vec<Problem>,
+) {
+    let entries = foreign::entries(directory, MOST_FILES);
     for entry in entries_of(directory, entries, "Markdown files", problems) {
         let is_directory = entry.symlink_metadata().is_ok_and(|found| found.is_dir());
-        if is_directory && depth > 0 && found.len() < MOST_FILES {
-            found.extend(files_below(&entry, depth - 1, problems));
+        if found.len() == MOST_FILES {
+            return;
+        }
+        if is_directory && depth > 0 {
+            add_files(&entry, depth - 1, found, problems);
         } else if entry.extension().is_some_and(|it| it == "md") && !entry.is_dir() {
             found.push(entry);
         }
     }
-    found
 }
 
 impl Document {
