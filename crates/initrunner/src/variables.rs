@@ -69,7 +69,7 @@ pub fn filled(
             None => None,
         };
     }
-    Ok(template::fill(prompt, MARKS, |name| values.get(name.trim()).cloned()))
+    Ok(template::fill(prompt, MARKS, |text| values.get(name(text)?).cloned()))
 }
 
 fn checked(name: &str, property: &Value, text: &str) -> Result<String, String> {
@@ -92,15 +92,18 @@ fn checked(name: &str, property: &Value, text: &str) -> Result<String, String> {
 
 fn names(text: &str) -> Vec<String> {
     let mut names = Vec::new();
-    template::fill(text, MARKS, |name| {
-        let name = name.trim();
-        let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
-        is_name.then(|| {
-            names.push(name.to_owned());
-            String::new()
-        })
+    template::fill(text, MARKS, |text| {
+        names.push(name(text)?.to_owned());
+        Some(String::new())
     });
     names
+}
+
+/// The name between two marks; none if it is none.
+fn name(text: &str) -> Option<&str> {
+    let name = text.trim();
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    is_name.then_some(name)
 }
 
 #[cfg(test)]
