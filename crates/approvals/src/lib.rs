@@ -1,4 +1,4 @@
-//! Permissions around the rules of a session: approvals that outlive it, tool names in rules, and
+//! Permissions around the rules of a session: approvals that outlive it, tool names in rules,
 //! policies that store approvals or change during a conversation, and a role's rules for the
 //! arguments of its tools. The judge itself is passed in.
 

@@ -160,7 +160,7 @@ impl Rule {
             None => (None, text),
         };
         let is_full = glob.starts_with('/');
-        let glob = Regex::new(&pattern::wildcards(glob)).ok()?;
+        let glob = Regex::new(&pattern::translate_wildcards(glob)).ok()?;
         Some(Self { text: text.to_owned(), argument, glob, is_full })
     }
 

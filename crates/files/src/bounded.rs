@@ -42,12 +42,12 @@ fn checked(file: File) -> io::Result<File> {
 /// Reads an open file; none if it is longer than `max` bytes.
 pub fn up_to(file: File, max: u64) -> io::Result<Option<Vec<u8>>> {
     let limit = usize::try_from(max).unwrap_or(usize::MAX);
-    let bytes = start(file, limit.saturating_add(1))?;
+    let bytes = head_of(file, limit.saturating_add(1))?;
     Ok((bytes.len() <= limit).then_some(bytes))
 }
 
 /// Reads at most `limit` bytes of an open file.
-pub fn start(file: File, limit: usize) -> io::Result<Vec<u8>> {
+pub fn head_of(file: File, limit: usize) -> io::Result<Vec<u8>> {
     let length = file.metadata()?.len().min(limit as u64);
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0) + 1);
     // It may grow while it is read.
@@ -57,7 +57,7 @@ pub fn start(file: File, limit: usize) -> io::Result<Vec<u8>> {
 
 /// Reads at most `limit` bytes of a regular file; none if that is not possible.
 pub fn head(path: &Path, limit: usize) -> Option<Vec<u8>> {
-    start(open(path).ok()?, limit).ok()
+    head_of(open(path).ok()?, limit).ok()
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ pub fn read(path: &Path, boundary: Boundary<'_>, limit: usize) -> Result<Text, R
         },
         refusal => refusal,
     })?;
-    let mut bytes = bounded::start(file, limit + 1)?;
+    let mut bytes = bounded::head_of(file, limit + 1)?;
     let truncated = bytes.len() > limit;
     bytes.truncate(limit);
     let text = into_text(bytes, truncated)?;
@@ -73,7 +73,7 @@ pub fn read(path: &Path, boundary: Boundary<'_>, limit: usize) -> Result<Text, R
 }
 
 /// Reads a text file of at most `limit` bytes.
-pub fn whole(path: &Path, boundary: Boundary<'_>, limit: usize) -> Result<String, Refusal> {
+pub fn read_whole(path: &Path, boundary: Boundary<'_>, limit: usize) -> Result<String, Refusal> {
     let file = read(path, boundary, limit)?;
     if file.truncated { Err(Refusal::TooLong(limit)) } else { Ok(file.text) }
 }
@@ -164,8 +164,8 @@ mod tests {
         assert_eq!((whole.text.as_str(), whole.truncated), ("ab漢字", false));
         let cut = read(&path, Boundary::Anywhere, 9).unwrap();
         assert_eq!((cut.text.as_str(), cut.truncated), ("ab漢", true));
-        assert_eq!(super::whole(&path, Boundary::Anywhere, 100).unwrap(), "ab漢字");
-        let refusal = super::whole(&path, Boundary::Anywhere, 9).unwrap_err();
+        assert_eq!(super::read_whole(&path, Boundary::Anywhere, 100).unwrap(), "ab漢字");
+        let refusal = super::read_whole(&path, Boundary::Anywhere, 9).unwrap_err();
         assert!(matches!(refusal, Refusal::TooLong(9)));
     }
 

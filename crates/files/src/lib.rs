@@ -1,5 +1,5 @@
-//! Access to files that several crates need. `bounded`, `foreign` and `exact_path` are for untrusted files,
-//! `private`, `lock` and `cache` for the program's own.
+//! Access to files that several crates need. `bounded`, `foreign` and `exact_path` are for untrusted
+//! files, `private`, `lock` and `cache` for the program's own.
 
 pub mod bounded;
 pub mod cache;

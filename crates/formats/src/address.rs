@@ -49,19 +49,19 @@ fn is_private_v4(address: Ipv4Addr) -> bool {
 }
 
 /// The literal address that a host of a URL is, if it is one. IPv6 may stand in brackets.
-pub fn literal(host: &str) -> Option<IpAddr> {
+pub fn parse(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
 /// Returns true for `localhost` and literal addresses of this machine.
 pub fn is_loopback(host: &str) -> bool {
-    literal(host).map_or(host == "localhost", |address| address.is_loopback())
+    parse(host).map_or(host == "localhost", |address| address.is_loopback())
 }
 
 /// Returns true for `localhost` and for literal addresses of this machine or of a private network,
 /// but not for link-local ones, at which clouds serve credentials.
 pub fn is_local(host: &str) -> bool {
-    match literal(host) {
+    match parse(host) {
         Some(IpAddr::V4(address)) => address.is_loopback() || address.is_private(),
         Some(IpAddr::V6(address)) => address.is_loopback() || address.is_unique_local(),
         None => host == "localhost",

@@ -3,12 +3,12 @@
 
 pub mod address;
 pub mod frontmatter;
-pub mod lenient_schema;
 #[cfg(any(test, fuzzing))]
 pub mod oracles;
 pub mod pattern;
 pub mod percent;
 pub mod python;
+pub mod schema;
 pub mod shell;
 pub mod template;
 pub mod yaml;

@@ -1,7 +1,7 @@
 //! Patterns of Python, written as regular expressions of Rust.
 
 /// Translates a regular expression of Python: text there that is special here is escaped.
-pub fn expression(pattern: &str) -> String {
+pub fn translate(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len() + 8);
     let mut rest = pattern.chars().peekable();
     // The number of characters since a character class was opened; none outside of one.
@@ -54,7 +54,7 @@ fn brace(rest: &str) -> &'static str {
 }
 
 /// Translates a pattern of `fnmatch`, which fits whole texts: `*`, `?`, `[set]`, `[!set]`.
-pub fn wildcards(pattern: &str) -> String {
+pub fn translate_wildcards(pattern: &str) -> String {
     let mut out = String::from(r"(?s)\A");
     let characters: Vec<char> = pattern.chars().collect();
     let mut at = 0;
@@ -107,7 +107,7 @@ mod tests {
             (r"a{2,3}b{,2}c{x}", r"a{2,3}b{0,2}c\{x}"),
             (r"[a&&b]\Z", r"[a\&\&b]\z"),
         ] {
-            assert_eq!(expression(python), rust);
+            assert_eq!(translate(python), rust);
         }
     }
 
@@ -118,7 +118,7 @@ mod tests {
             ("[!a-c]x[", r"(?s)\A[^a-c]x\[\z"),
             ("[]^]{1}", r"(?s)\A[\]\^]\{1\}\z"),
         ] {
-            assert_eq!(wildcards(pattern), expected);
+            assert_eq!(translate_wildcards(pattern), expected);
         }
     }
 }

@@ -159,7 +159,7 @@ impl Suite {
         }
         for assertion in document.cases.iter().flat_map(|case| &case.assertions) {
             if let Assertion::Regex { pattern } = assertion {
-                Regex::new(&pattern::expression(pattern)).map_err(|error| {
+                Regex::new(&pattern::translate(pattern)).map_err(|error| {
                     format!("{place}: Invalid regex pattern '{pattern}': {error}")
                 })?;
             }
@@ -214,7 +214,7 @@ impl Assertion {
                 (!found, format!("Output {text} '{value}'{note}"))
             }
             Self::Regex { pattern } => {
-                let regex = Regex::new(&pattern::expression(pattern)).ok();
+                let regex = Regex::new(&pattern::translate(pattern)).ok();
                 let found = regex.is_some_and(|it| it.is_match(&run.output).unwrap_or(false));
                 let verb = if found { "matches" } else { "does not match" };
                 (found, format!("Output {verb} pattern '{pattern}'"))

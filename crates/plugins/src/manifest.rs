@@ -130,7 +130,7 @@ fn text(file: &Path, boundary: Option<&Path>) -> Result<String, Problem> {
         let what = "Plugin manifest not found";
         Problem::new(file, what, "write a `plugin.yaml` with `name` and `version`")
     };
-    foreign::whole(file, boundary, FILE_LIMIT).map_err(|refusal| match refusal {
+    foreign::read_whole(file, boundary, FILE_LIMIT).map_err(|refusal| match refusal {
         Refusal::Missing => missing(),
         refusal => Problem::unreadable(file, refusal),
     })

@@ -86,7 +86,8 @@ pub(crate) fn entries_of(
 
 /// Reads a text file of at most 1 MiB.
 pub(crate) fn text_file(path: &Path, boundary: Boundary<'_>) -> Result<String, Problem> {
-    foreign::whole(path, boundary, TEXT_LIMIT).map_err(|error| Problem::unreadable(path, error))
+    foreign::read_whole(path, boundary, TEXT_LIMIT)
+        .map_err(|error| Problem::unreadable(path, error))
 }
 
 impl From<PythonFault> for Problem {

@@ -67,7 +67,7 @@ impl State {
 
     /// Reads the file; nothing is switched where there is none.
     pub fn read(file: &Path) -> Result<Self, Problem> {
-        match foreign::whole(file, Boundary::Anywhere, TEXT_LIMIT) {
+        match foreign::read_whole(file, Boundary::Anywhere, TEXT_LIMIT) {
             Ok(text) => Self::parse(&text, file),
             Err(Refusal::Missing) => Ok(Self::default()),
             Err(refusal) => Err(Problem::unreadable(file, refusal)),

@@ -115,7 +115,7 @@ fn shown(text: &str) -> String {
 }
 
 fn is_near(url: &Url) -> bool {
-    url.host_str().is_some_and(|host| match address::literal(host) {
+    url.host_str().is_some_and(|host| match address::parse(host) {
         Some(_) => address::is_local(host),
         None => !host.trim_end_matches(".local").contains('.'),
     })

@@ -119,5 +119,5 @@ impl ContentSettings {
 
 /// Compiles a pattern that ignores case.
 pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
-    Regex::new(&format!("(?i:{})", pattern::expression(pattern))).map_err(|error| error.to_string())
+    Regex::new(&format!("(?i:{})", pattern::translate(pattern))).map_err(|error| error.to_string())
 }

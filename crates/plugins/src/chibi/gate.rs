@@ -101,7 +101,7 @@ pub(crate) fn refusal(answer: &Value) -> Option<String> {
 fn sensitive(url: &str) -> Option<String> {
     let url = Url::parse(url).ok()?;
     let host = url.host_str()?;
-    let kind = match address::literal(host) {
+    let kind = match address::parse(host) {
         None if host == "localhost" || host.ends_with(".localhost") => "loopback address",
         Some(ip) if ip.is_loopback() || ip.is_unspecified() => "loopback address",
         Some(IpAddr::V4(ip)) if ip.is_link_local() => "link-local address",

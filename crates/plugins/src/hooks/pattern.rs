@@ -20,7 +20,7 @@ impl Pattern {
     pub(crate) fn new(text: &str) -> (Self, Option<String>) {
         let mut complaint = None;
         if text.contains(SPECIAL) {
-            match Regex::new(&pattern::expression(text)) {
+            match Regex::new(&pattern::translate(text)) {
                 Ok(expression) => return (Self::Expression(expression), None),
                 Err(error) => complaint = Some(reason(&error)),
             }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use contract::python::{PythonHost, PythonOffer, SharedPlugin};
 use contract::tool::Tool;
-use formats::lenient_schema::lenient_schema;
+use formats::schema;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -131,7 +131,7 @@ impl RolePython {
         let tools = self.offer.tools.iter().filter(|tool| tool.key.starts_with(&own));
         let made = tools.map(|tool| {
             let hidden = facts.hidden.get(&tool.key).map_or(&[][..], Vec::as_slice);
-            let accepts = lenient_schema(&tool.spec.input_schema, hidden);
+            let accepts = schema::loosen(&tool.spec.input_schema, hidden);
             let mut tool = tool.clone();
             tool.spec.source.clone_from(&source);
             tool.spec.traits.accepted_schema = Some(accepts.into());

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use contract::text;
 use contract::text::closest;
-use formats::lenient_schema::lenient_schema;
+use formats::schema;
 use reqwest::{Method, Url};
 use serde_json::{Map, Value, json};
 
@@ -109,7 +109,7 @@ impl Endpoint {
 
     /// The schema that arguments are checked against: texts may replace numbers, and null a default.
     pub(super) fn accepts(&self) -> Value {
-        let mut schema = lenient_schema(&self.schema(), &[]);
+        let mut schema = schema::loosen(&self.schema(), &[]);
         for parameter in self.parameters.iter().filter(|parameter| parameter.default.is_some()) {
             let kind = &mut schema["properties"][&parameter.name]["type"];
             *kind = match kind.take() {

@@ -124,7 +124,7 @@ impl Clients {
             return Ok(None);
         }
         let host = url.host_str().unwrap_or_default();
-        match address::literal(host) {
+        match address::parse(host) {
             Some(address) if address::is_private(address) => {
                 Err(Blocked { host: host.to_owned(), address }.to_string())
             }

@@ -61,7 +61,7 @@ pub(super) fn skill_file(directory: &Path) -> Option<PathBuf> {
 }
 
 pub(super) fn read(file: &Path, boundary: Boundary<'_>) -> Result<String, Problem> {
-    foreign::whole(file, boundary, TEXT_LIMIT).map_err(|refusal| match refusal {
+    foreign::read_whole(file, boundary, TEXT_LIMIT).map_err(|refusal| match refusal {
         Refusal::TooLong(_) => {
             let hint = "move text that is not always needed to files in `references/`";
             Problem { hint: hint.to_owned(), ..Problem::unreadable(file, refusal) }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 /// A schema that also lets texts stand for numbers and truth values, and knows the parameters that
 /// a model does not fill: what it sends there is not looked at.
-pub fn lenient_schema(strict: &Value, hidden: &[String]) -> Value {
+pub fn loosen(strict: &Value, hidden: &[String]) -> Value {
     let mut schema = loosened(strict);
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         for name in hidden {
@@ -73,7 +73,7 @@ mod tests {
             },
             "$defs": {"P": {"type": "object", "properties": {"x": {"type": "number"}}}},
         });
-        let loose = lenient_schema(&strict, &["tool_config".to_owned()]);
+        let loose = loosen(&strict, &["tool_config".to_owned()]);
         let wide = json!(["boolean", "number", "string"]);
         assert_eq!(loose["properties"]["n"], json!({"type": wide, "minimum": 1}));
         assert_eq!(loose["properties"]["s"], strict["properties"]["s"]);
