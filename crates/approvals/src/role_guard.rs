@@ -217,10 +217,7 @@ fn commands(value: &str) -> Vec<String> {
     let Some((program, args)) = words.split_first() else { return Vec::new() };
     let name = program.rsplit('/').next().unwrap_or(program);
     let options = args.iter().take_while(|arg| arg.starts_with('-')).count();
-    let line = |program: &str, args: &[String]| {
-        let args = args.iter().map(String::as_str);
-        std::iter::once(program).chain(args).collect::<Vec<_>>().join(" ")
-    };
+    let line = |program: &str, args: &[String]| [&[program.to_owned()], args].concat().join(" ");
     (0..=options).flat_map(|at| [program, name].map(|program| line(program, &args[at..]))).collect()
 }
 
@@ -231,10 +228,9 @@ fn paths(value: &str, root: &Path) -> Vec<String> {
     }
     let root = normalize(&Path::new("/").join(root));
     let named = root.join(value);
-    let targets = [Some(normalize(&named)), named.canonicalize().ok()];
     let roots = [Some(root.clone()), root.canonicalize().ok()];
     let mut paths = Vec::new();
-    for target in targets.into_iter().flatten() {
+    for target in [Some(normalize(&named)), named.canonicalize().ok()].into_iter().flatten() {
         paths.extend(roots.iter().flatten().map(|root| relative(&target, root)));
         paths.push(target);
     }
@@ -294,8 +290,7 @@ impl Hook for RoleGuards {
         if let Some(limit) = guard.allowance.as_ref().and_then(|allowance| allowance.take()) {
             let summary = format!("a limit was reached: {limit}");
             let output = ToolOutput::failure(summary.clone());
-            let status = FinishStatus::Failed;
-            let finish = Some(Finish { status, summary, next_steps: None });
+            let finish = Some(Finish { status: FinishStatus::Failed, summary, next_steps: None });
             return Ok(ToolVerdict::Answer(ToolOutput { finish, ..output }).into());
         }
         Ok(if guard.asks {
