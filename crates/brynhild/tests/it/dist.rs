@@ -14,10 +14,9 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 fn every_package_installs_a_program_that_runs_the_demo() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let packages = directory.path().join("packages");
-    let arguments = ["--level", "1", "--binary", env!("CARGO_BIN_EXE_brynhild"), "--output"];
-    let built = Command::new(format!("{ROOT}/dist/build")).args(arguments).arg(&packages).output();
-    let built = built.unwrap();
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let mut build = Command::new(format!("{ROOT}/dist/build"));
+    build.args(["--level", "1", "--binary"]).arg(stripped(directory.path()));
+    run(build.arg("--output").arg(&packages));
     for (suffix, install) in INSTALLERS {
         let package = package_ending_in(&packages, suffix);
         let empty = directory.path().join(suffix);
@@ -32,6 +31,18 @@ fn every_package_installs_a_program_that_runs_the_demo() {
         assert!(run.success().stdout.starts_with("The tests pass."), "{suffix}: {run}");
         std::fs::remove_dir_all(&empty).unwrap();
     }
+}
+
+/// A copy of the program without debug information, which is most of it and slow to compress; the
+/// program itself if this machine cannot remove it.
+fn stripped(directory: &Path) -> PathBuf {
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_brynhild"));
+    if !is_installed("strip") {
+        return program;
+    }
+    let copy = directory.join("brynhild");
+    run(Command::new("strip").arg("-o").arg(&copy).arg(program));
+    copy
 }
 
 /// Installs a package into an empty directory and returns the path of the program; none if this
