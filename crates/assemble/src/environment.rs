@@ -130,15 +130,3 @@ fn account(number: &str) -> Option<String> {
 fn own_executable() -> io::Result<PathBuf> {
     if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pwd_of_another_directory_is_ignored() {
-        let base = tempfile::tempdir().unwrap();
-        let error = here(base.path().canonicalize().unwrap()).unwrap_err().to_string();
-        assert!(error.contains("was replaced"), "{error}");
-    }
-}

@@ -156,20 +156,3 @@ impl Hook for AnswerCheck {
         Ok(StopVerdict::GoOn(words).into())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn an_answer_is_found_between_fences_and_checked() {
-        let schema =
-            json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
-        assert_eq!(fitting("```json\n{\"n\": 1}\n```", &schema).unwrap(), "{\"n\":1}");
-        assert!(fitting("{\"n\": \"x\"}", &schema).unwrap_err().contains("integer"));
-        assert!(fitting("one", &schema).is_err());
-        assert_eq!(fitting("[1]", &json!({"type": "array"})).unwrap(), "[1]");
-    }
-}

@@ -23,14 +23,3 @@ pub(super) fn run(run: &RunContext, args: &PluginNewArgs) -> Outcome {
     let text = files.chain(["\nNext:\n".to_owned()]).chain(commands).collect::<String>();
     run.report(&json!({"name": name, "kind": args.kind, "files": written, "next": next}), text)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_kind_of_plugin_has_a_template() {
-        let kinds: Vec<&str> = args::PLUGIN_KINDS.iter().map(|(kind, _)| *kind).collect();
-        assert_eq!(kinds, TEMPLATES.iter().map(|it| it.kind).collect::<Vec<_>>());
-    }
-}

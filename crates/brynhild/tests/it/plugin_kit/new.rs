@@ -73,3 +73,9 @@ fn plugin_new_overwrites_nothing_and_checks_names() {
     assert_eq!(files, 3);
     assert!(project.path().join("sub/fine/plugin.yaml").exists());
 }
+
+#[test]
+fn every_kind_of_plugin_has_a_template() {
+    let templates = plugin_kit::template::TEMPLATES.iter().map(|it| it.kind);
+    assert!(templates.eq(args::PLUGIN_KINDS.iter().map(|(kind, _)| *kind)));
+}
