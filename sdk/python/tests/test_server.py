@@ -261,15 +261,15 @@ class LostServerTest(ScriptedTest):
         self.assertEqual(caught.exception.result.session, b.session)
 
     def test_stream_that_breaks_off_repeats_nothing_and_misses_nothing(self):
-        reads = [{"name": "Read", "input": {"file_path": "big.txt", "offset": n + 1, "limit": 2}} for n in range(240)]
+        reads = [{"name": "Read", "input": {"file_path": "big.txt", "offset": n + 1, "limit": 2}} for n in range(40)]
         (self.project / "big.txt").write_text("a line of the file\n" * 300)
-        turns = [{"tool_calls": reads[start : start + 10]} for start in range(0, 240, 10)]
+        turns = [{"tool_calls": reads[start : start + 10]} for start in range(0, 40, 10)]
         ours = self.serve(*turns, {"text": "done"})
         proxy = Proxy(self, ours.url)
         with Brynhild(**{**ours.options, "url": proxy.url}) as b:
             events = list(stream := b.stream("read"))
         self.assertEqual(stream.result.text, "done")
-        self.assertGreaterEqual(proxy.cuts, 200)
+        self.assertGreaterEqual(proxy.cuts, 30)
         transient = ("request_sent", "reply_delta", "tool_progress")
         path = f"{ours.url}/v1/sessions/{b.session}/events?limit=100000"
         headers = {"Authorization": f"Bearer {TOKEN}", "Accept": "application/x-ndjson"}

@@ -126,6 +126,8 @@ fn approval_question_to_a_client_is_escaped() {
         assert!(!message.contains(hidden), "{hidden:?} in {message:?}");
     }
     assert!(message.contains("\\u{202e}") && message.contains("note: "), "{message}");
+    let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}});
+    serving.send(&format!("{answer}\n"));
     serving.close_stdin();
     serving.wait().success();
     assert!(!project.path().join("q1").exists());
