@@ -13,9 +13,9 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use testkit::{Project, Run};
+use testkit::{ModelServer, Project, Reply, Run};
 
-use crate::project;
+use crate::{project, project_with};
 
 /// Writes a file of a plugin in any directory.
 fn write(path: &Path, text: &str) {
@@ -248,4 +248,17 @@ fn invalid_skill_and_agent_names_become_file_names() {
     assert!(skills.stderr.contains("its directory's is used: deep-search"), "{skills}");
     let agents = project.brynhild(&["agents", "list"]);
     assert!(agents.success().stdout.contains("bench"), "{agents}");
+}
+
+#[test]
+fn rules_beyond_the_limit_are_left_out_and_reported() {
+    let model = ModelServer::start([Reply::text("Done.")]);
+    let project = project_with(&model);
+    for number in 0..2_100 {
+        let directory = if number % 2 == 0 { "even" } else { "odd" };
+        project.file(format!(".claude/rules/{directory}/{number}.md"), "x");
+    }
+    let run = project.brynhild(&["-p", "hi"]);
+    let reported = "only 2000 files below this directory were read";
+    assert!(run.success().stderr.contains(reported), "{run}");
 }
